@@ -1,0 +1,44 @@
+# Every target sets up .venv when it is missing or when the lock has changed, and not otherwise.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.ready
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-slow bench docs lock clean
+
+help:  ## show the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+
+setup: $(STAMP)  ## make .venv with everything needed (locked versions)
+
+$(STAMP): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "Coterie needs Python 3.11 or newer; '$(PYTHON)' is older. Try: make PYTHON=python3.11 $(MAKECMDGOALS)"; exit 1; }
+	$(PYTHON) -m venv --clear $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $(STAMP)
+
+demo: $(STAMP)  ## the main job: a duel of four learners on a small graph world
+	$(BIN)/coterie demo
+
+test: $(STAMP)  ## every test, lint, types and layers
+	BIN=$(BIN) scripts/check
+
+test-slow: $(STAMP)  ## the long checks that `make test` leaves out
+	$(BIN)/python -m pytest -m slow
+
+bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
+	$(BIN)/python -m benchmarks
+
+docs: $(STAMP)  ## run every example in the documentation and redraw its pictures
+	$(BIN)/python -m pytest -q README.md docs src
+	$(BIN)/coterie demo --out docs/pictures --name demo
+
+lock:  ## resolve the dependencies anew (needs uv)
+	uv pip compile pyproject.toml --all-extras --universal --generate-hashes --python-version 3.11 \
+	  --no-header --no-annotate --upgrade --output-file requirements.lock
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist

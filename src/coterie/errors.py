@@ -1,0 +1,101 @@
+"""Every error a caller can meet: each names the value, the rule and a way out.
+
+Examples:
+    >>> from coterie.errors import UnknownUserError
+    >>> raise UnknownUserError("user 'zoe' is unknown", "users are 'ana', 'bo'", "Add the user to the graph first")
+    Traceback (most recent call last):
+    coterie.errors.UnknownUserError: user 'zoe' is unknown; users are 'ana', 'bo'. Add the user to the graph first.
+"""
+
+from collections.abc import Iterable
+
+from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError
+
+__all__ = [
+    "ArmError",
+    "CandidatesError",
+    "CoterieError",
+    "DimensionError",
+    "DuplicateIdError",
+    "FactorisationError",
+    "GraphError",
+    "InputError",
+    "KernelError",
+    "MemoryLimitError",
+    "MissingExtraError",
+    "NumericalError",
+    "ParameterError",
+    "RewardError",
+    "UnknownArmError",
+    "UnknownNameError",
+    "UnknownUserError",
+    "listed",
+]
+
+
+class InputError(CoterieError, ValueError):
+    """A caller's value breaks a rule; nothing was changed."""
+
+
+class UnknownUserError(InputError, LookupError):
+    """A user id that the graph does not hold."""
+
+
+class UnknownArmError(InputError, LookupError):
+    """An arm id that the pool does not hold."""
+
+
+class UnknownNameError(InputError, LookupError):
+    """A policy, engine, option or other name that does not exist."""
+
+
+class DuplicateIdError(InputError):
+    """An id that was given twice."""
+
+
+class CandidatesError(InputError):
+    """Candidates that are empty or repeated."""
+
+
+class RewardError(InputError):
+    """A reward that is not a finite number."""
+
+
+class ArmError(InputError):
+    """Arm features that are not finite numbers."""
+
+
+class DimensionError(InputError):
+    """An array of the wrong shape."""
+
+
+class GraphError(InputError):
+    """Edges or weights that do not make an undirected graph with non-negative weights."""
+
+
+class KernelError(InputError):
+    """A kernel parameter out of range, or a matrix that is not positive semi-definite."""
+
+
+class ParameterError(InputError):
+    """Any other setting out of its range."""
+
+
+class MemoryLimitError(CoterieError, MemoryError):
+    """A model that would not fit in the memory it may use."""
+
+
+class MissingExtraError(CoterieError, ImportError):
+    """A feature whose optional dependencies are not installed."""
+
+
+def listed(names: Iterable[object], limit: int = 6) -> str:
+    """Returns the names quoted and joined, cut after `limit` of them.
+
+    Examples:
+        >>> listed(["ana", 7])
+        "'ana', 7"
+    """
+    shown = [repr(name) for name in names]
+    rest = len(shown) - limit
+    return ", ".join(shown[:limit]) + (f", ... ({rest} more)" if rest > 0 else "")
