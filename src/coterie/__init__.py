@@ -1,0 +1,75 @@
+"""Coterie: bandits that learn together.
+
+The flow, each step a folder, importing only from those before it:
+
+    graphs     who is near whom                  UserGraph
+    kernels    how alike are two (user, arm)     SquaredExponential, ..., Green, ..., ArmPool
+    models     what do we believe                dense, exact, grid, hybrid, features
+    policies   what do we choose                 make_policy("lk-gp-ucb", ...), list_policies()
+    problems   worlds to try it on               coterie.problems
+    runs       experiments and their pictures    coterie demo
+"""
+
+from coterie import errors
+from coterie.contracts import Choice, Drift
+from coterie.graphs import GraphChange, UserGraph, make_graph
+from coterie.kernels import (
+    AllOnes,
+    ArmKernel,
+    ArmPool,
+    BandPass,
+    GivenMatrix,
+    Green,
+    Heat,
+    HighPass,
+    Independent,
+    Linear,
+    Matern12,
+    Matern32,
+    Matern52,
+    Polynomial,
+    RandomWalk,
+    RationalQuadratic,
+    SpectralRBF,
+    SquaredExponential,
+    UserKernel,
+    joint_penalty,
+)
+from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "AllOnes",
+    "ArmKernel",
+    "ArmPool",
+    "BandPass",
+    "Choice",
+    "Drift",
+    "GivenMatrix",
+    "GraphChange",
+    "Green",
+    "Heat",
+    "HighPass",
+    "Independent",
+    "Linear",
+    "Matern12",
+    "Matern32",
+    "Matern52",
+    "Policy",
+    "Polynomial",
+    "RandomWalk",
+    "RationalQuadratic",
+    "SpectralRBF",
+    "SpectralSchedule",
+    "SquaredExponential",
+    "TheoryWidth",
+    "UserGraph",
+    "UserKernel",
+    "__version__",
+    "errors",
+    "joint_penalty",
+    "list_policies",
+    "make_graph",
+    "make_policy",
+]

@@ -1,0 +1,18 @@
+"""Numbers only: factor, append, rank-k update, solve, log-determinant."""
+
+from coterie.algebra.covariance import PendingCovariance
+from coterie.algebra.factor import JitterLog, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError
+from coterie.algebra.panels import PanelCholesky
+
+__all__ = [
+    "CoterieError",
+    "FactorisationError",
+    "JitterLog",
+    "NumericalError",
+    "PanelCholesky",
+    "PendingCovariance",
+    "cholesky",
+    "log_det_of_factor",
+    "solve_lower",
+]

@@ -1,0 +1,41 @@
+"""Who is near whom: `UserGraph`, its Laplacian and spectrum, and families of graphs.
+
+Order of reading: `adjacency` (the stored form and its checks), `build` (inputs), `laplacian`, `spectrum`,
+`storage` (looking up), `edits`, `graph` (the class), `draws` and `families`.
+"""
+
+from coterie.graphs.edits import GraphChange
+from coterie.graphs.families import (
+    FAMILIES,
+    barabasi_albert,
+    complete,
+    empty,
+    erdos_renyi,
+    grid,
+    make_graph,
+    rbf,
+    ring,
+    stochastic_block_model,
+    watts_strogatz,
+)
+from coterie.graphs.graph import UserGraph
+from coterie.graphs.laplacian import Components
+from coterie.graphs.spectrum import Spectrum
+
+__all__ = [
+    "FAMILIES",
+    "Components",
+    "GraphChange",
+    "Spectrum",
+    "UserGraph",
+    "barabasi_albert",
+    "complete",
+    "empty",
+    "erdos_renyi",
+    "grid",
+    "make_graph",
+    "rbf",
+    "ring",
+    "stochastic_block_model",
+    "watts_strogatz",
+]

@@ -1,0 +1,25 @@
+"""What do we believe: one Gaussian belief over users x arms, by several engines that agree."""
+
+from coterie.models.base import Model
+from coterie.models.choose import ENGINES, EngineChoice, choose_engine, make_model
+from coterie.models.dense import DenseModel
+from coterie.models.exact import ExactModel
+from coterie.models.features import FeaturesModel
+from coterie.models.grid import GridModel
+from coterie.models.history import History
+from coterie.models.hybrid import HybridModel, paper_switch
+
+__all__ = [
+    "ENGINES",
+    "DenseModel",
+    "EngineChoice",
+    "ExactModel",
+    "FeaturesModel",
+    "GridModel",
+    "History",
+    "HybridModel",
+    "Model",
+    "choose_engine",
+    "make_model",
+    "paper_switch",
+]

@@ -1,0 +1,1 @@
+"""Experiments: worlds and policies brought together, and their pictures."""

@@ -1,0 +1,47 @@
+"""Runs every benchmark and writes docs/benchmarks.md."""
+
+import os
+import platform
+from pathlib import Path
+
+import numpy as np
+import scipy
+from threadpoolctl import threadpool_info
+
+from benchmarks import exact, grid, memory
+
+PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
+SECTIONS = {
+    "Grid: decide among five and update": (grid, "Through the public policy, with string ids. Times are medians."),
+    "Exact: append one and score twenty new arms": (
+        exact,
+        "No pool; the arms are new vectors each round. The peers are refitted with the same fixed kernel.",
+    ),
+    "Memory": (memory, "Peak as NumPy reports it to tracemalloc, with a rebuild at the end."),
+}
+
+
+def machine() -> str:
+    blas = {f"{info['internal_api']} {info['version']}" for info in threadpool_info() if info["user_api"] == "blas"}
+    return (
+        f"Python {platform.python_version()}, NumPy {np.__version__}, SciPy {scipy.__version__}, "
+        f"{', '.join(sorted(blas))}, one thread; {platform.machine()}, {os.cpu_count()} cores."
+    )
+
+
+def main() -> None:
+    parts = ["# Benchmarks", "", "Written by `make bench`. Every ratio is measured in one run.", "", machine()]
+    for title, (module, note) in SECTIONS.items():
+        print(f"\n{title}", flush=True)
+        parts += ["", f"## {title}", "", note, "", HEAD]
+        for row in module.rows():
+            line = row.as_markdown()
+            print(line, flush=True)
+            parts.append(line)
+    PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    print(f"\nwritten to {PAGE.relative_to(Path.cwd())}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,59 @@
+"""The command line: `coterie demo`, `coterie policies`, `coterie --version`."""
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from coterie import __version__
+from coterie.errors import CoterieError
+from coterie.policies import list_policies
+from coterie.policies.registry import RECIPES
+from coterie.runs.demo import run_demo
+
+
+def positive(text: str) -> int:
+    """Returns a whole number >= 1 given on the command line."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number >= 1")
+    return value
+
+
+def parser() -> argparse.ArgumentParser:
+    """Returns the command line's parser."""
+    root = argparse.ArgumentParser(prog="coterie", description="Bandits that learn together, on a graph of users.")
+    root.add_argument("--version", action="version", version=f"coterie {__version__}")
+    commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    demo = commands.add_parser("demo", help="a duel of four learners on a small graph world, with a picture")
+    demo.add_argument("--out", type=Path, default=Path("coterie-demo"), help="folder for the picture (default: %(default)s)")
+    demo.add_argument("--name", default="regret", help="name of the picture, without .png (default: %(default)s)")
+    demo.add_argument("--trials", type=positive, default=20, help="how many worlds (default: %(default)s)")
+    demo.add_argument("--rounds", type=positive, default=2000, help="rounds in each world (default: %(default)s)")
+    demo.add_argument("--seed", type=int, default=0, help="seed of all randomness (default: %(default)s)")
+    commands.add_parser("policies", help="list the policies that make_policy knows")
+    return root
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs the command line and returns its exit code: 0, or 2 for a mistake that the message explains."""
+    options = parser().parse_args(arguments)
+    try:
+        if options.command == "demo":
+            run_demo(
+                trials=options.trials, horizon=options.rounds, out=options.out, name=options.name, seed=options.seed
+            )
+        else:
+            for name in list_policies():
+                print(f"{name:<18} {RECIPES[name].summary}")
+    except CoterieError as error:
+        print(f"coterie: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("coterie: stopped; nothing was written", file=sys.stderr)
+        return 130
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

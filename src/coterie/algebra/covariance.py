@@ -1,0 +1,115 @@
+"""A symmetric matrix that loses low-rank terms, with the heavy work put off and done in blocks.
+
+Taking off one rank-one term from an N x N matrix is bound by memory: every entry is read and written for two
+operations. So the columns to take off are kept as `pending`, every read allows for them, and when the block is full
+one `dsyrk` takes them all off at the speed of matrix-matrix multiplication. It touches one triangle only, half of what
+the full update costs. Callers never see the difference.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import blas
+
+Array = NDArray[np.float64]
+Index = NDArray[np.intp]
+
+
+class PendingCovariance:
+    """The matrix `start - sum of v v'` over all columns v subtracted so far.
+
+    Memory: one N x N matrix, of which the lower triangle is used, plus N x block_size pending columns.
+
+    Examples:
+        >>> cov = PendingCovariance(np.eye(2), block_size=4)
+        >>> cov.subtract(np.array([0.5, 0.5]))
+        >>> cov.column(0)
+        array([ 0.75, -0.25])
+    """
+
+    __slots__ = ("_matrix", "_n_pending", "_pending", "block_size", "size")
+
+    def __init__(self, start: Array, *, block_size: int | None = None) -> None:
+        """Takes over `start`, which must be in Fortran order to avoid a copy."""
+        self.size = len(start)
+        self.block_size = block_size or default_block_size(self.size)
+        self._matrix = np.asfortranarray(start)
+        self._pending = np.zeros((self.size, self.block_size), order="F")
+        self._n_pending = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self._matrix.nbytes + self._pending.nbytes)
+
+    def column(self, j: int) -> Array:
+        """Returns column j as a new array. O(N block_size)."""
+        matrix = self._matrix
+        out = np.empty(self.size)
+        out[:j] = matrix[j, :j]
+        out[j:] = matrix[j:, j]
+        k = self._n_pending
+        if k:
+            pending = self._pending
+            blas.dgemv(-1.0, pending[:, :k], pending[j, :k], beta=1.0, y=out, overwrite_y=1)
+        return out
+
+    def columns(self, indices: Index) -> Array:
+        """Returns the columns at `indices` as a new N x b array in Fortran order."""
+        out = np.empty((self.size, len(indices)), order="F")
+        for i, j in enumerate(indices):
+            out[:j, i] = self._matrix[j, :j]
+            out[j:, i] = self._matrix[j:, j]
+        pending = self._pending[:, : self._n_pending]
+        if self._n_pending:
+            out -= pending @ pending[indices].T
+        return out
+
+    def block(self, indices: Index) -> Array:
+        """Returns the square sub-matrix at `indices` as a new array. O(q^2 block_size)."""
+        low = np.minimum.outer(indices, indices)
+        high = np.maximum.outer(indices, indices)
+        out = self._matrix[high, low]
+        if self._n_pending:
+            rows = self._pending[indices, : self._n_pending]
+            out -= rows @ rows.T
+        return np.asarray(out)
+
+    def times(self, right: Array) -> Array:
+        """Returns this matrix times the columns of `right` (N x b). O(N^2 b)."""
+        out = blas.dsymm(1.0, self._matrix, right, lower=1)
+        if self._n_pending:
+            pending = self._pending[:, : self._n_pending]
+            out -= pending @ (pending.T @ right)
+        return np.asarray(out)
+
+    def subtract(self, column: Array) -> None:
+        """Takes off `column column'`. O(N) now, O(N^2 / 2) amortised."""
+        self._pending[:, self._n_pending] = column
+        self._n_pending += 1
+        if self._n_pending == self.block_size:
+            self.flush()
+
+    def subtract_block(self, columns: Array) -> None:
+        """Takes off `columns columns'`, for columns in Fortran order, with one BLAS-3 call."""
+        self.flush()
+        self._take_off(columns)
+
+    def flush(self) -> None:
+        """Does the pending work; nothing a caller can see changes."""
+        if self._n_pending:
+            self._take_off(self._pending[:, : self._n_pending])
+            self._n_pending = 0
+
+    def restart(self) -> Array:
+        """Drops the pending columns and returns the matrix itself, to be filled anew in place."""
+        self._n_pending = 0
+        return self._matrix
+
+    def _take_off(self, columns: Array) -> None:
+        # overwrite_c works in place because the matrix is float64 in Fortran order; the upper triangle is left alone
+        blas.dsyrk(-1.0, columns, beta=1.0, c=self._matrix, lower=1, overwrite_c=1)
+
+
+def default_block_size(size: int) -> int:
+    """Returns how many columns to keep pending: enough for BLAS-3 speed, few enough to keep reads cheap."""
+    return 32 if size < 1500 else 64

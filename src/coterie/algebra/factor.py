@@ -1,0 +1,79 @@
+"""Cholesky factors with jitter that is used only when needed, and always counted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import lapack, solve_triangular
+
+from coterie.algebra.failures import FactorisationError
+
+Array = NDArray[np.float64]
+
+FIRST_JITTER = 1e-14
+LAST_JITTER = 1e-8
+
+
+@dataclass(slots=True)
+class JitterLog:
+    """How often jitter was needed, and the largest amount, relative to the mean diagonal."""
+
+    count: int = 0
+    largest: float = 0.0
+
+    def note(self, relative: float) -> None:
+        """Counts one use of jitter of this relative size."""
+        self.count += 1
+        self.largest = max(self.largest, relative)
+
+
+def cholesky(matrix: Array, log: JitterLog) -> Array:
+    """Returns the lower factor of a symmetric matrix, in Fortran order. O(n^3).
+
+    Only the lower triangle is read. If the matrix is not numerically positive definite, growing multiples of its mean
+    diagonal are added, and the amount is noted in `log`.
+
+    Raises:
+        FactorisationError: No jitter up to 1e-8 of the mean diagonal helps.
+
+    Examples:
+        >>> cholesky(np.array([[4.0, 0.0], [2.0, 5.0]]), JitterLog())
+        array([[2., 0.],
+               [1., 2.]])
+    """
+    factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
+    if info == 0 and np.isfinite(factor[-1, -1]):
+        return np.asarray(factor)
+    scale = float(np.mean(np.diag(matrix)))
+    relative = FIRST_JITTER
+    while relative <= LAST_JITTER and np.isfinite(scale) and scale > 0:
+        factor, info = lapack.dpotrf(matrix + relative * scale * np.eye(len(matrix)), lower=1, clean=1)
+        if info == 0:
+            log.note(relative)
+            return np.asarray(factor)
+        relative *= 10
+    raise FactorisationError(
+        f"a {len(matrix)} x {len(matrix)} matrix with mean diagonal {scale:.3g} has no Cholesky factor",
+        f"it must be positive definite, if need be with a jitter of {LAST_JITTER:g} of its diagonal",
+        "Check that the kernels are positive semi-definite, or raise noise_var",
+    )
+
+
+def solve_lower(factor: Array, right: Array) -> Array:
+    """Returns factor^-1 right for a lower triangular factor. O(n^2) for each column.
+
+    Examples:
+        >>> solve_lower(np.array([[2.0, 0.0], [1.0, 2.0]]), np.array([2.0, 5.0]))
+        array([1., 2.])
+    """
+    return np.asarray(solve_triangular(factor, right, lower=True, check_finite=False))
+
+
+def log_det_of_factor(factor: Array) -> float:
+    """Returns log det(factor factor').
+
+    Examples:
+        >>> round(log_det_of_factor(np.diag([1.0, np.e])), 12)
+        2.0
+    """
+    return 2.0 * float(np.log(np.diag(factor)).sum())

@@ -1,0 +1,87 @@
+"""The records that travel between the layers, and the protocols they meet on. Read this first.
+
+    a model believes      predict(user, arms) -> mean, std        update(user, arm, reward)
+    a score orders        ucb, thompson, greedy: pure functions of a belief
+    a policy chooses      select(user, candidates) -> Choice      update(user, arm, reward)
+    a problem is the world, and only the runner may ask it for the truth, after the choice
+
+Models speak integer indices (and rows of numbers where there is no pool); policies speak the caller's own ids.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+UserId = Hashable
+ArmId = Hashable
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a policy chose, and what it believed of it at that moment.
+
+    Attributes:
+        user: The user it was chosen for.
+        arm: The id of the chosen arm; without a pool, the chosen vector.
+        index: Its position among the candidates.
+        mean: The believed reward.
+        std: The uncertainty of the function there, without noise.
+        score: What was maximised.
+        number: The decision's number, from 0; with the seed it fixes the decision's randomness.
+    """
+
+    user: UserId
+    arm: Any
+    index: int
+    mean: float
+    std: float
+    score: float
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """How far a belief had moved from an exact rebuild on the same history.
+
+    Attributes:
+        mean: Largest difference of the mean, in units of the prior std.
+        variance: Largest difference of the variance, in units of the prior variance.
+        tolerance: What was allowed for both.
+        healed: Whether a difference exceeded the tolerance; the belief is the rebuilt one either way.
+    """
+
+    mean: float
+    variance: float
+    tolerance: float
+    healed: bool
+
+
+class Belief(Protocol):
+    """What scores and widths may ask of a model."""
+
+    @property
+    def n_observations(self) -> int:
+        """Rewards seen so far."""
+        ...
+
+    @property
+    def info_gain(self) -> float:
+        """log det(I + K/noise_var), the gamma_t of the paper."""
+        ...
+
+    @property
+    def noise_var(self) -> float:
+        """The model's noise variance, the lambda of the paper."""
+        ...
+
+    def predict(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns the posterior mean and std of these arms for this user."""
+        ...
+
+    def covariance(self, user: int, arms: Any) -> Array:
+        """Returns the joint posterior covariance of these arms for this user."""
+        ...

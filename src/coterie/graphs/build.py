@@ -1,0 +1,229 @@
+"""Reading edge lists, tables, networkx graphs and features into users and weights."""
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from numbers import Real
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.spatial import cKDTree
+
+from coterie.errors import DimensionError, GraphError, ParameterError, UnknownNameError, UnknownUserError, listed
+from coterie.graphs.adjacency import (
+    Adjacency,
+    Floats,
+    Indices,
+    canonical,
+    checked_symmetrise,
+    checked_users,
+    edge_weight,
+    from_pairs,
+    joined,
+    self_loop,
+    user_id,
+)
+
+NearestWeights: TypeAlias = Literal["rbf", "binary"]
+
+_EDGE_RULE = "an edge is a tuple (user, user) or (user, user, weight)"
+_TABLE_RULE = "a table has the columns user, user and perhaps weight"
+
+
+class _Roster:
+    """The users met so far; closed when the caller has named them all."""
+
+    def __init__(self, users: Iterable[object] | None) -> None:
+        self.closed = users is not None
+        self.index = {user: i for i, user in enumerate(checked_users(users))}
+
+    def place(self, user: Hashable, edge: object) -> int:
+        """Returns the index of the user, who is added unless the roster is closed."""
+        if self.closed and user not in self.index:
+            problem = f"edge {edge!r} names user {user!r}, who is not in users"
+            raise UnknownUserError(problem, f"users are {listed(self.index)}", "Add the user to users or drop the edge")
+        return self.index.setdefault(user, len(self.index))
+
+
+def read_edges(edges: Iterable[Any], *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
+    """Returns the users and weights of an edge list; O(edges).
+
+    Examples:
+        >>> read_edges([("ana", "bo"), ("bo", "cy", 2.0)], users=None, symmetrise=None)[0]
+        ('ana', 'bo', 'cy')
+    """
+    how = checked_symmetrise(symmetrise)
+    roster = _Roster(users)
+    if not isinstance(edges, Iterable):
+        raise GraphError(f"edges = {edges!r} is not a list", _EDGE_RULE, "Pass an iterable of such tuples")
+    found: dict[tuple[int, int], float] = {}
+    for edge in edges:
+        u, v, weight = _read_edge(edge)
+        i, j = roster.place(u, edge), roster.place(v, edge)
+        # Without symmetrise both directions are the same pair, so they share one key.
+        key = (i, j) if how or i < j else (j, i)
+        if found.setdefault(key, weight) != weight:
+            raise _conflict(edge, found[key], weight, directed=how is not None)
+    rows, cols = np.array(list(found), dtype=np.int64).reshape(-1, 2).T
+    weights = np.fromiter(found.values(), dtype=np.float64, count=len(found))
+    ids = tuple(roster.index)
+    if how is None:
+        return ids, from_pairs(len(ids), rows, cols, weights)
+    directed = sp.coo_array((weights, (rows, cols)), shape=(len(ids), len(ids)))
+    return ids, joined(canonical(directed), how)
+
+
+def _read_edge(edge: Any) -> tuple[Hashable, Hashable, float]:
+    # A string of two letters would also unpack, and a set has no order: neither is an edge.
+    if not isinstance(edge, tuple | list | np.ndarray) or len(edge) not in (2, 3):
+        raise GraphError(f"edge {edge!r} is malformed", _EDGE_RULE, "Correct or drop this edge")
+    u, v = user_id(edge[0]), user_id(edge[1])
+    if u == v:
+        raise self_loop(edge)
+    return u, v, edge_weight(edge[2], edge) if len(edge) == 3 else 1.0
+
+
+def _conflict(edge: object, first: float, second: float, *, directed: bool) -> GraphError:
+    problem = f"edge {edge!r} is given twice, with weights {first} and {second}"
+    if directed:
+        return GraphError(problem, "each direction has one weight", "Keep one of the two")
+    remedy = "Keep one, or pass symmetrise='max', 'mean' or 'min' if these are two directions"
+    return GraphError(problem, "each pair has one weight", remedy)
+
+
+def read_networkx(graph: Any, *, weight: str | None, symmetrise: str | None) -> Adjacency:
+    """Returns the users and weights of a networkx graph, isolated nodes included; O(nodes + edges).
+
+    Examples:
+        >>> import networkx as nx
+        >>> read_networkx(nx.path_graph(3), weight="weight", symmetrise=None)[0]
+        (0, 1, 2)
+    """
+    how = checked_symmetrise(symmetrise)
+    if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed", "is_multigraph")):
+        problem = f"{type(graph).__name__} is not a networkx graph"
+        raise GraphError(problem, "nodes, edges, is_directed and is_multigraph are needed", "Use from_edges instead")
+    if graph.is_multigraph():
+        problem = f"the graph is a {type(graph).__name__}"
+        raise GraphError(problem, "each pair has at most one edge", "Join parallel edges, e.g. with networkx.Graph")
+    if graph.is_directed() and how is None:
+        problem = f"the graph is a {type(graph).__name__}, which is directed"
+        raise GraphError(problem, "weights are the same in both directions", "Pass symmetrise='max', 'mean' or 'min'")
+    edges = graph.edges(data=weight, default=1.0) if weight is not None else graph.edges()
+    # An undirected graph lists each edge once; read as directed it would lose its other half.
+    return read_edges(edges, users=graph.nodes, symmetrise=how if graph.is_directed() else None)
+
+
+def read_table(table: Any, *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
+    """Returns the users and weights of a table with the columns user, user and perhaps weight; O(rows).
+
+    Examples:
+        >>> read_table({"from": ["ana"], "to": ["bo"]}, users=None, symmetrise=None)[0]
+        ('ana', 'bo')
+    """
+    return read_edges(_rows(table), users=users, symmetrise=symmetrise)
+
+
+def _rows(table: Any) -> Iterator[tuple[Any, ...]]:
+    names = _column_names(table)
+    if len(names) not in (2, 3):
+        problem = f"the table has {len(names)} columns ({listed(names)})"
+        raise GraphError(problem, _TABLE_RULE, "Select those columns first")
+    columns = [_values(name, table[name]) for name in names]
+    sizes = [len(column) for column in columns]
+    if len(set(sizes)) > 1:
+        raise DimensionError(f"the columns have {sizes} rows", "columns are equally long", "Pass one value per edge")
+    return zip(*columns, strict=True)
+
+
+def _column_names(table: Any) -> list[Any]:
+    # pyarrow has `columns` too, but there it holds the values; its `column_names` must be asked first.
+    for attribute in ("column_names", "columns"):
+        if hasattr(table, attribute):
+            return list(getattr(table, attribute))
+    if isinstance(table, Mapping):
+        return list(table)
+    raise GraphError(f"{type(table).__name__} is not a table", _TABLE_RULE, "Pass a dataframe or a dict of columns")
+
+
+def _values(name: object, column: Any) -> list[Any]:
+    for method in ("tolist", "to_list", "to_pylist"):
+        if hasattr(column, method):
+            return list(getattr(column, method)())
+    if isinstance(column, Sequence) and not isinstance(column, str | bytes):
+        return list(column)
+    problem = f"column {name!r} is a {type(column).__name__}"
+    raise GraphError(problem, "a column holds one value per edge", "Pass a list, an array or a dataframe column")
+
+
+def read_features(
+    features: Any,
+    *,
+    users: Iterable[object] | None,
+    k: int,
+    weights: str,
+    mutual: bool,
+    lengthscale: float | str,
+) -> Adjacency:
+    """Returns the users and weights of the k-nearest-neighbour graph; about O(n k log n) in few dimensions.
+
+    Examples:
+        >>> ids, w = read_features(
+        ...     [[0.0], [1.0], [5.0]], users=None, k=1, weights="binary", mutual=False, lengthscale="median"
+        ... )
+        >>> w.toarray().tolist()
+        [[0.0, 1.0, 0.0], [1.0, 0.0, 1.0], [0.0, 1.0, 0.0]]
+    """
+    points = _points(features)
+    n_users = len(points)
+    ids = checked_users(users, n_users)
+    _check_options(k, n_users, weights, lengthscale)
+    neighbours, distances = _nearest(points, k)
+    values = _rbf(distances, lengthscale) if weights == "rbf" else np.ones_like(distances)
+    rows = np.repeat(np.arange(n_users), k)
+    directed = sp.coo_array((values.ravel(), (rows, neighbours.ravel())), shape=(n_users, n_users))
+    # Absent directions count as 0, so the larger one gives the union and the smaller one the mutual edges.
+    return ids, joined(canonical(directed), "min" if mutual else "max")
+
+
+def _points(features: Any) -> Floats:
+    try:
+        points = np.asarray(features, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        problem = f"features of type {type(features).__name__} are not numbers ({error})"
+        raise GraphError(problem, "features are a matrix of real numbers", "Encode them as numbers") from error
+    if points.ndim != 2 or points.shape[1] == 0:
+        problem = f"features have shape {points.shape}"
+        raise DimensionError(problem, "features have one row per user and at least one column", "Reshape them")
+    bad = np.argwhere(~np.isfinite(points))
+    if bad.size:
+        row, col = bad[0]
+        problem = f"feature {col} of row {row} is {points[row, col]}"
+        raise GraphError(problem, "features are finite", "Fill or drop the missing values")
+    return points
+
+
+def _check_options(k: int, n_users: int, weights: str, lengthscale: float | str) -> None:
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n_users:
+        rule = f"k is an integer from 1 to {n_users - 1}, one less than the number of users"
+        raise ParameterError(f"k = {k!r} neighbours of {n_users} users", rule, "Pass a k in this range")
+    if weights not in ("rbf", "binary"):
+        raise UnknownNameError(f"weights = {weights!r} is unknown", "weights is 'rbf' or 'binary'", "Pick one of them")
+    is_length = isinstance(lengthscale, Real) and 0 < lengthscale < np.inf
+    if lengthscale != "median" and not is_length:
+        rule = "lengthscale is 'median' or a finite number above 0"
+        raise ParameterError(f"lengthscale = {lengthscale!r} is out of range", rule, "Try 'median'")
+
+
+def _nearest(points: Floats, k: int) -> tuple[Indices, Floats]:
+    """Returns the indices of the k nearest others of each point, and their distances."""
+    distances, neighbours = cKDTree(points).query(points, k=k + 1)
+    is_self = neighbours == np.arange(len(points))[:, None]
+    # Among more than k equal points a point need not be its own neighbour; the last one goes then.
+    is_self[~is_self.any(axis=1), -1] = True
+    return neighbours[~is_self].reshape(-1, k), distances[~is_self].reshape(-1, k)
+
+
+def _rbf(distances: Floats, lengthscale: float | str) -> Floats:
+    length = float(np.median(distances)) or 1.0 if lengthscale == "median" else float(lengthscale)
+    values: Floats = np.exp(-0.5 * np.square(distances / length))
+    return values

@@ -1,0 +1,137 @@
+"""Random pairs of users, as two arrays of ends: the raw material of the random families."""
+
+from math import sqrt
+
+import numpy as np
+
+from coterie.graphs.adjacency import Indices
+
+Pairs = tuple[Indices, Indices]
+
+
+def random_pairs(n_users: int, edge_prob: float, rng: np.random.Generator) -> Pairs:
+    """Returns every pair of users with this probability, independently; O(pairs returned).
+
+    Examples:
+        >>> rows, cols = random_pairs(4, 1.0, np.random.default_rng(0))
+        >>> list(zip(rows.tolist(), cols.tolist()))
+        [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)]
+    """
+    return _pair_of(_successes(n_users * (n_users - 1) // 2, edge_prob, rng))
+
+
+def _successes(n_trials: int, prob: float, rng: np.random.Generator) -> Indices:
+    """Returns which of n independent trials succeed.
+
+    The gaps between successes are geometric, so only the successes are drawn and never the n trials.
+    """
+    if prob == 0:
+        return np.empty(0, dtype=np.int64)
+    found, last = [np.empty(0, dtype=np.int64)], -1
+    while last < n_trials - 1:
+        expected = (n_trials - last) * prob
+        gaps = rng.geometric(prob, size=int(expected + 4 * sqrt(expected)) + 16)
+        # A gap past the end ends the search however long it is; cutting it keeps the sum from overflowing.
+        found.append(last + np.cumsum(np.minimum(gaps, n_trials + 1)))
+        last = int(found[-1][-1])
+    positions = np.concatenate(found)
+    return positions[positions < n_trials]
+
+
+def _pair_of(number: Indices) -> Pairs:
+    """Returns the pairs (i, j), i < j, with these numbers in the order (0,1), (0,2), (1,2), (0,3), ..."""
+    j = ((1 + np.sqrt(1 + 8 * number.astype(np.float64))) / 2).astype(np.int64)
+    # The square root is rounded; one step either way puts it right.
+    j -= j * (j - 1) // 2 > number
+    j += j * (j + 1) // 2 <= number
+    return number - j * (j - 1) // 2, j
+
+
+def block_labels(n_users: int, n_blocks: int) -> Indices:
+    """Returns the block of each user: contiguous, and of nearly equal size.
+
+    Examples:
+        >>> block_labels(5, 2).tolist()
+        [0, 0, 0, 1, 1]
+    """
+    labels: Indices = np.arange(n_users) * n_blocks // n_users
+    return labels
+
+
+def block_pairs(n_users: int, n_blocks: int, inside: float, across: float, rng: np.random.Generator) -> Pairs:
+    """Returns pairs with one probability inside the blocks and another across; O(pairs returned).
+
+    Examples:
+        >>> rows, cols = block_pairs(4, 2, 1.0, 0.0, np.random.default_rng(0))
+        >>> list(zip(rows.tolist(), cols.tolist()))
+        [(0, 1), (2, 3)]
+    """
+    labels = block_labels(n_users, n_blocks)
+    # Pairs drawn over everyone and then kept only where the blocks differ have the law wanted across.
+    rows, cols = random_pairs(n_users, across, rng)
+    differ = labels[rows] != labels[cols]
+    all_rows, all_cols = [rows[differ]], [cols[differ]]
+    first = 0
+    for size in np.bincount(labels).tolist():
+        rows, cols = random_pairs(size, inside, rng)
+        all_rows.append(rows + first)
+        all_cols.append(cols + first)
+        first += size
+    return np.concatenate(all_rows), np.concatenate(all_cols)
+
+
+def preferential_pairs(n_users: int, attach: int, rng: np.random.Generator) -> Pairs:
+    """Returns a star of attach + 1 users, then `attach` links per newcomer in proportion to degree; O(n attach).
+
+    Examples:
+        >>> len(preferential_pairs(10, 2, np.random.default_rng(0))[0])
+        16
+    """
+    rows, cols = [0] * attach, list(range(1, attach + 1))
+    # Each user stands here once per link, so a uniform draw is one in proportion to degree.
+    ends = rows + cols
+    for newcomer in range(attach + 1, n_users):
+        chosen: dict[int, None] = {}
+        while len(chosen) < attach:
+            for place in rng.integers(len(ends), size=attach - len(chosen)).tolist():
+                chosen[ends[place]] = None
+        rows.extend(chosen)
+        cols.extend([newcomer] * attach)
+        ends.extend(chosen)
+        ends.extend([newcomer] * attach)
+    return np.array(rows, dtype=np.int64), np.array(cols, dtype=np.int64)
+
+
+def rewired_pairs(n_users: int, k: int, rewire: float, rng: np.random.Generator) -> Pairs:
+    """Returns a ring where each user meets the k nearest, the far end of some links dealt anew; O(n k).
+
+    Examples:
+        >>> len(rewired_pairs(10, 4, 0.5, np.random.default_rng(0))[0])
+        20
+    """
+    links: list[set[int]] = [{(user + step) % n_users for step in _steps(k)} for user in range(n_users)]
+    for step in range(1, k // 2 + 1):
+        moved = np.flatnonzero(rng.random(n_users) < rewire).tolist()
+        for user in moved:
+            _rewire(links, user, (user + step) % n_users, rng)
+    pairs = [(user, friend) for user, friends in enumerate(links) for friend in sorted(friends) if user < friend]
+    rows, cols = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return rows, cols
+
+
+def _steps(k: int) -> list[int]:
+    return [sign * step for step in range(1, k // 2 + 1) for sign in (1, -1)]
+
+
+def _rewire(links: list[set[int]], user: int, friend: int, rng: np.random.Generator) -> None:
+    n_users = len(links)
+    # A user who knows everyone has nobody new to meet, and a link that was moved away already stays moved.
+    if len(links[user]) >= n_users - 1 or friend not in links[user]:
+        return
+    target = int(rng.integers(n_users))
+    while target == user or target in links[user]:
+        target = int(rng.integers(n_users))
+    links[user].remove(friend)
+    links[friend].remove(user)
+    links[user].add(target)
+    links[target].add(user)

@@ -1,0 +1,247 @@
+"""How alike are two (user, arm) pairs: the user's covariance times the arm kernel (Theorem 1 of the paper)."""
+
+from abc import ABC, abstractmethod
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.errors import ArmError, DimensionError, KernelError
+from coterie.graphs import UserGraph
+from coterie.kernels.arm import ArmKernel
+from coterie.kernels.pool import ArmPool, checked_features
+
+Index = NDArray[np.intp]
+
+
+def checked_psd(matrix: Any, size: int | None, *, what: str) -> Array:
+    """Returns the matrix as float64, or raises if it is not symmetric positive semi-definite of this size. O(n^3)."""
+    out = np.array(matrix, dtype=np.float64)
+    if out.ndim != 2 or out.shape[0] != out.shape[1] or (size is not None and len(out) != size):
+        expected = "square" if size is None else f"({size}, {size})"
+        raise DimensionError(f"the {what} has shape {out.shape}", f"it must be {expected}", "Pass one row for each of them")
+    if not np.isfinite(out).all():
+        raise KernelError(f"the {what} holds NaN or infinite values", "all entries are finite", "Mend the matrix")
+    scale = float(np.abs(out).max(initial=0.0))
+    gap = float(np.abs(out - out.T).max(initial=0.0))
+    if gap > 1e-10 * scale:
+        raise KernelError(f"the {what} is asymmetric by {gap:.3g}", "a kernel matrix is symmetric", "Use (M + M') / 2")
+    out = (out + out.T) / 2
+    smallest = float(np.linalg.eigvalsh(out)[0])
+    if smallest < -1e-10 * max(scale, np.finfo(float).tiny) * len(out):
+        raise KernelError(
+            f"the {what} has the negative eigenvalue {smallest:.3g}",
+            "a kernel matrix is positive semi-definite",
+            "Clip its spectrum at zero, or use another kernel",
+        )
+    return out
+
+
+class JointKernel(ABC):
+    """K((x, u), (x', u')) = user_cov[u, u'] * K_x(x, x'), on arrays of users and arms.
+
+    Arms are whatever the subclass indexes by: rows of a pool, or feature vectors.
+    """
+
+    user_cov: Array
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.user_cov)
+
+    def max_variance(self, met: list[Any]) -> float:
+        """Returns the largest prior variance of a pair, K_max in the paper; `met` are the arms observed so far."""
+        return float(self.user_cov.diagonal().max()) * self._largest_arm_variance(met)
+
+    @abstractmethod
+    def _largest_arm_variance(self, met: list[Any]) -> float:
+        """Returns the largest K_x(x, x), over the pool if there is one and else over the arms met."""
+
+    @abstractmethod
+    def with_user_cov(self, user_cov: Array) -> Self:
+        """Returns the same kernel with other user covariances."""
+
+    @abstractmethod
+    def checked_arm(self, arm: Any) -> Any:
+        """Returns one arm in the form this kernel indexes by, or raises a typed error."""
+
+    @abstractmethod
+    def checked_arms(self, arms: Any) -> Any:
+        """Returns an array of arms in the form this kernel indexes by, or raises a typed error."""
+
+    @abstractmethod
+    def key(self, user: int, arm: Any) -> object:
+        """Returns a hashable that two observations share if and only if they are of the same pair."""
+
+    @abstractmethod
+    def arm_cross(self, arms: Any, others: Any) -> Array:
+        """Returns K_x between two arrays of arms."""
+
+    @abstractmethod
+    def arm_diag(self, arms: Any) -> Array:
+        """Returns K_x(x, x) of these arms."""
+
+    def cross(self, users: Index, arms: Any, other_users: Index, other_arms: Any) -> Array:
+        """Returns the b x t covariances between two lists of pairs. O(b t) once K_x is there."""
+        out = self.arm_cross(arms, other_arms)
+        out *= self.user_cov[np.ix_(users, other_users)]
+        return out
+
+    def cross_of_user(self, user: int, arms: Any, other_users: Index, other_arms: Any) -> Array:
+        """Returns the covariances of one user's arms with a list of pairs."""
+        out = self.arm_cross(arms, other_arms)
+        out *= self.user_cov[user].take(other_users)
+        return out
+
+    def diag(self, users: Index, arms: Any) -> Array:
+        """Returns the prior variances of a list of pairs."""
+        return np.asarray(self.user_cov[users, users] * self.arm_diag(arms))
+
+
+class PoolKernel(JointKernel):
+    """The joint kernel on a finite pool: arms are integers, K_x is a matrix kept at hand.
+
+    Examples:
+        >>> kernel = PoolKernel(np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]]))
+        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([0, 1]))
+        array([[0.5, 0. ]])
+    """
+
+    def __init__(self, user_cov: Array, arm_cov: Array) -> None:
+        self.user_cov = np.ascontiguousarray(user_cov)
+        self.arm_cov = np.ascontiguousarray(arm_cov)
+        self.n_arms = len(arm_cov)
+        self._arm_variance = self.arm_cov.diagonal().copy()
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of (user, arm) pairs."""
+        return self.n_users * self.n_arms
+
+    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
+        return float(self._arm_variance.max())
+
+    def with_user_cov(self, user_cov: Array) -> "PoolKernel":
+        """Returns the same kernel with other user covariances."""
+        return PoolKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_cov)
+
+    def checked_arm(self, arm: Any) -> int:
+        """Returns the arm's row in the pool."""
+        if isinstance(arm, int | np.integer) and 0 <= arm < self.n_arms:
+            return int(arm)
+        raise DimensionError(f"arm index {arm!r} is out of range", f"rows are 0 to {self.n_arms - 1}", "Use a row of the pool")
+
+    def checked_arms(self, arms: Any) -> Index:
+        """Returns the arms' rows in the pool; None means all of them."""
+        if arms is None:
+            return np.arange(self.n_arms)
+        rows = np.asarray(arms, dtype=np.intp)
+        if rows.ndim != 1 or (rows.size and (rows.min() < 0 or rows.max() >= self.n_arms)):
+            raise DimensionError(
+                f"arm indices {rows.tolist()!r} are out of range", f"rows are 0 to {self.n_arms - 1}", "Use rows of the pool"
+            )
+        return rows
+
+    def key(self, user: int, arm: int) -> int:
+        """Returns the pair's number, user by user."""
+        return user * self.n_arms + arm
+
+    def arm_cross(self, arms: Index, others: Index) -> Array:
+        """Returns K_x between two lists of rows."""
+        return self.arm_cov[arms].take(others, axis=1)
+
+    def arm_diag(self, arms: Index) -> Array:
+        """Returns K_x(x, x) of these rows."""
+        return self._arm_variance.take(arms)
+
+    def fill(self, out: Array) -> None:
+        """Writes the prior covariance of all pairs into `out`, a Fortran-ordered N x N array."""
+        n, m = self.n_users, self.n_arms
+        view = out.T.reshape(n, m, n, m)
+        np.multiply(self.user_cov[:, None, :, None], self.arm_cov[None, :, None, :], out=view)
+
+    def pair_variances(self) -> Array:
+        """Returns the prior variances of all pairs, user by user."""
+        return np.multiply.outer(self.user_cov.diagonal(), self._arm_variance).ravel()
+
+
+class FreeKernel(JointKernel):
+    """The joint kernel on feature vectors, for arm sets that are not known beforehand.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> kernel = FreeKernel(np.eye(1), Linear())
+        >>> kernel.arm_cross(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+        array([[11.]])
+    """
+
+    def __init__(self, user_cov: Array, arm_kernel: ArmKernel) -> None:
+        self.user_cov = np.ascontiguousarray(user_cov)
+        self.arm_kernel = arm_kernel
+
+    def _largest_arm_variance(self, met: list[Array]) -> float:
+        return float(self.arm_diag(np.array(met)).max()) if met else 0.0
+
+    def with_user_cov(self, user_cov: Array) -> "FreeKernel":
+        """Returns the same kernel with other user covariances."""
+        return FreeKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_kernel)
+
+    def checked_arm(self, arm: Any) -> Array:
+        """Returns the arm's vector."""
+        vector = np.asarray(arm, dtype=np.float64)
+        if vector.ndim != 1:
+            raise DimensionError(f"an arm of shape {vector.shape}", "an arm is one vector", "Pass one row of the candidates")
+        return self.checked_arms(vector[None, :])[0]
+
+    def checked_arms(self, arms: Any) -> Array:
+        """Returns the arms' vectors, one a row."""
+        if arms is None:
+            raise ArmError("no arms were given", "without a pool there is no list of all arms", "Pass an array of vectors")
+        return checked_features(arms, what="candidates")
+
+    def key(self, user: int, arm: Array) -> tuple[int, bytes]:
+        """Returns the user and the vector's bytes; adding zero makes -0.0 and 0.0 the same."""
+        return user, (arm + 0.0).tobytes()
+
+    def arm_cross(self, arms: Array, others: Array) -> Array:
+        """Returns K_x between two lists of vectors."""
+        return self.arm_kernel._cross(arms, others)
+
+    def arm_diag(self, arms: Array) -> Array:
+        """Returns K_x(x, x) of these vectors."""
+        return self.arm_kernel._diag(arms)
+
+
+def pool_kernel(user_cov: Array, arm_kernel: ArmKernel, pool: ArmPool) -> PoolKernel:
+    """Returns the joint kernel on a pool, with every "median" length-scale set from it."""
+    gram = arm_kernel.resolve(pool.features).gram(pool.features)
+    return PoolKernel(user_cov, checked_psd(gram, len(pool), what="arm kernel on the pool"))
+
+
+def joint_penalty(
+    coefficients: Any, *, graph: UserGraph, arms: ArmPool, arm_kernel: ArmKernel, laplacian_ridge: float = 0.1
+) -> float:
+    """Returns PEN(f; rho) of the paper for f_u = sum_a coefficients[u, a] K_x(., x_a). O(n^2 m + n m^2).
+
+    PEN = 1/2 sum_ij w_ij |f_i - f_j|^2 + rho sum_i |f_i|^2, the norms those of the arm kernel's RKHS. By Theorem 1 it
+    is the squared norm of f in the joint RKHS.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> graph = UserGraph.from_edges([("ana", "bo")])
+        >>> pool = ArmPool([[1.0]])
+        >>> joint_penalty([[2.0], [1.0]], graph=graph, arms=pool, arm_kernel=Linear(), laplacian_ridge=0.5)
+        3.5
+    """
+    weights = np.asarray(coefficients, dtype=np.float64)
+    if weights.shape != (graph.n_users, len(arms)):
+        raise DimensionError(
+            f"coefficients of shape {weights.shape}",
+            f"one row for each of {graph.n_users} users and one column for each of {len(arms)} arms",
+            "Reshape them",
+        )
+    gram = arm_kernel.resolve(arms.features).gram(arms.features)
+    smoothed = graph.regularised_laplacian(laplacian_ridge) @ weights
+    return float(np.sum(smoothed * (weights @ gram)))

@@ -1,0 +1,90 @@
+"""A finite set of arms: ids and their features."""
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import ArmId, Array
+from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, listed
+
+
+class ArmPool:
+    """Arms with features, one row each.
+
+    Args:
+        features: Array of shape (n_arms, dimension), finite numbers.
+        ids: One id for each arm, any hashable values; default 0, 1, 2, ...
+
+    Examples:
+        >>> pool = ArmPool([[0.0, 1.0], [1.0, 0.0]], ids=["tea", "coffee"])
+        >>> pool.index_of("coffee"), len(pool)
+        (1, 2)
+    """
+
+    __slots__ = ("features", "ids", "index")
+
+    def __init__(self, features: Any, ids: Iterable[ArmId] | None = None) -> None:
+        self.features = checked_features(features, what="features of the pool")
+        self.ids: tuple[ArmId, ...] = tuple(range(len(self.features))) if ids is None else tuple(ids)
+        if len(self.ids) != len(self.features):
+            raise DimensionError(
+                f"{len(self.ids)} ids for {len(self.features)} rows of features",
+                "an arm has one id and one row",
+                "Give as many ids as rows",
+            )
+        self.index: Mapping[ArmId, int] = MappingProxyType(_indexed(self.ids))
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __repr__(self) -> str:
+        return f"ArmPool({len(self)} arms, dimension {self.dimension})"
+
+    @property
+    def dimension(self) -> int:
+        """How many features an arm has."""
+        return int(self.features.shape[1])
+
+    def index_of(self, arm: ArmId) -> int:
+        """Returns the row of this arm, or raises UnknownArmError."""
+        try:
+            return self.index[arm]
+        except (KeyError, TypeError):
+            raise UnknownArmError(
+                f"arm {arm!r} is unknown", f"the pool's arms are {listed(self.ids)}", "Use one of these ids"
+            ) from None
+
+
+def checked_features(features: Any, *, what: str) -> Array:
+    """Returns a read-only float64 copy of a two-dimensional array of finite numbers, or raises a typed error."""
+    try:
+        rows = np.array(features, dtype=np.float64, order="C")
+    except (TypeError, ValueError):
+        raise ArmError(f"the {what} are not numbers", "a row of finite numbers for each arm", "Encode them") from None
+    if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
+        raise DimensionError(
+            f"the {what} have shape {rows.shape}", "the shape is (number of arms, dimension)", "Pass one row for each arm"
+        )
+    if not np.isfinite(rows).all():
+        row, column = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
+        raise ArmError(
+            f"the {what} hold {rows[row, column]} at row {row}, column {column}",
+            "features are finite numbers",
+            "Fill in or drop that row",
+        )
+    rows.flags.writeable = False
+    return rows
+
+
+def _indexed(ids: tuple[ArmId, ...]) -> dict[ArmId, int]:
+    index: dict[ArmId, int] = {}
+    for i, arm in enumerate(ids):
+        try:
+            known = index.setdefault(arm, i)
+        except TypeError:
+            raise ArmError(f"arm id {arm!r} is not hashable", "ids are hashable values", "Use str or int ids") from None
+        if known != i:
+            raise DuplicateIdError(f"arm id {arm!r} is given twice", "ids are unique", "Rename or drop one of the two")
+    return index

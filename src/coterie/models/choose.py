@@ -1,0 +1,136 @@
+"""Which engine for which problem, by a stated cost model."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.errors import ParameterError, UnknownNameError, listed
+from coterie.kernels.joint import JointKernel, PoolKernel
+from coterie.models.base import Model
+from coterie.models.dense import DenseModel
+from coterie.models.exact import ExactModel
+from coterie.models.features import FeaturesModel
+from coterie.models.grid import GridModel, grid_bytes
+from coterie.models.hybrid import HybridModel
+from coterie.models.memory import available_memory
+
+ENGINES: Mapping[str, Callable[..., Model]] = {
+    "dense": DenseModel,
+    "exact": ExactModel,
+    "features": FeaturesModel,
+    "grid": GridModel,
+    "hybrid": HybridModel,
+}
+OPTIONS: Mapping[str, frozenset[str]] = {
+    "dense": frozenset(),
+    "exact": frozenset(),
+    "features": frozenset({"user_rank", "arm_rank", "correction", "memory_limit"}),
+    "grid": frozenset({"block_size", "memory_limit"}),
+    "hybrid": frozenset({"switch_after", "memory_limit"}),
+}
+
+# Multiply-adds that take as long as the fixed cost of a round, and how many candidates a round is taken to have.
+GRID_OVERHEAD = 4e5
+EXACT_OVERHEAD = 2e6
+CANDIDATES = 5
+SMALL_GRID = 512
+
+
+@dataclass(frozen=True, slots=True)
+class EngineChoice:
+    """The engine chosen, and why."""
+
+    engine: str
+    reason: str
+
+
+def grid_cost(n_pairs: int, rounds: int) -> float:
+    """Returns the multiply-adds of `rounds` rounds on `grid`: N^2 / 2 each, and N^2 to begin with."""
+    return n_pairs**2 + rounds * (n_pairs**2 / 2 + GRID_OVERHEAD)
+
+
+def exact_cost(n_pairs: int, rounds: int) -> float:
+    """Returns the multiply-adds of `rounds` rounds on `exact`: candidates * k^2 / 2 each, k <= N distinct pairs."""
+    growing = min(rounds, n_pairs)
+    squares = growing**3 / 3 + (rounds - growing) * float(n_pairs) ** 2
+    return CANDIDATES * squares / 2 + rounds * EXACT_OVERHEAD
+
+
+def choose_engine(
+    kernel: JointKernel, *, expected_rounds: int | None = None, memory_limit: int | None = None
+) -> EngineChoice:
+    """Returns the engine that `engine="auto"` stands for: the cheapest exact one that fits in memory.
+
+    Examples:
+        >>> import numpy as np
+        >>> choose_engine(PoolKernel(np.eye(20), np.eye(10))).engine
+        'grid'
+        >>> choose_engine(PoolKernel(np.eye(200), np.eye(50)), expected_rounds=100).engine
+        'exact'
+    """
+    if not isinstance(kernel, PoolKernel):
+        return EngineChoice("exact", "chosen because there is no pool of arms")
+    size = kernel.n_pairs
+    allowed = available_memory() if memory_limit is None else memory_limit
+    pairs = f"{kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
+    if grid_bytes(size) > allowed:
+        return EngineChoice(
+            "exact", f"chosen because the grid of {pairs} needs {grid_bytes(size) / 2**30:.1f} GiB and {allowed / 2**30:.1f} are allowed"
+        )
+    if expected_rounds is None:
+        if size <= SMALL_GRID:
+            return EngineChoice("grid", f"chosen because the grid of {pairs} is small")
+        return EngineChoice(
+            "hybrid", f"chosen because the number of rounds is not known: exact while they are few, then the grid of {pairs}"
+        )
+    on_grid, on_exact = grid_cost(size, expected_rounds), exact_cost(size, expected_rounds)
+    engine = "grid" if on_grid <= on_exact else "exact"
+    return EngineChoice(
+        engine,
+        f"chosen because {expected_rounds} rounds on {pairs} take about {on_grid:.2g} multiply-adds on 'grid' and "
+        f"{on_exact:.2g} on 'exact'",
+    )
+
+
+def make_model(
+    kernel: JointKernel,
+    *,
+    noise_var: float = 0.01,
+    engine: str = "auto",
+    expected_rounds: int | None = None,
+    engine_options: Mapping[str, Any] | None = None,
+) -> Model:
+    """Returns a model on this kernel; `engine="auto"` chooses by cost and `model.explain()` says why.
+
+    Examples:
+        >>> import numpy as np
+        >>> make_model(PoolKernel(np.eye(2), np.eye(3)), engine="exact").engine
+        'exact'
+    """
+    options = dict(engine_options or {})
+    if expected_rounds is not None and (not isinstance(expected_rounds, int) or expected_rounds < 1):
+        raise ParameterError(f"expected_rounds is {expected_rounds!r}", "it is a whole number >= 1", "Leave it out")
+    reason = "asked for by name"
+    if engine == "auto":
+        limit = options.pop("memory_limit", None)
+        if options:
+            raise UnknownNameError(
+                f"engine_options {listed(sorted(options))} with engine 'auto'",
+                "only 'memory_limit' is known there",
+                "Name the engine that the options are for",
+            )
+        choice = choose_engine(kernel, expected_rounds=expected_rounds, memory_limit=limit)
+        engine, reason = choice.engine, choice.reason
+        if limit is not None and "memory_limit" in OPTIONS[engine]:
+            options["memory_limit"] = limit
+    if engine not in ENGINES:
+        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", "Use one of these")
+    unknown = sorted(set(options) - OPTIONS[engine])
+    if unknown:
+        known = listed(sorted(OPTIONS[engine])) or "none"
+        raise UnknownNameError(
+            f"engine option {unknown[0]!r} is unknown", f"options of engine {engine!r} are {known}", "Use one of these"
+        )
+    model = ENGINES[engine](kernel, noise_var=noise_var, **options)
+    model.reason = reason
+    return model

@@ -1,0 +1,97 @@
+"""The textbook formula, rebuilt every time: slow, obviously right, and the reference for ever."""
+
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.kernels.joint import JointKernel
+from coterie.models.base import LOG_2PI, Index, Model
+from coterie.models.history import History
+
+
+class DenseModel(Model):
+    """Equation 4 of the paper on all t observations, repeats and all, with a fresh solve for each question. O(t^3).
+
+    Examples:
+        >>> from coterie.kernels.joint import PoolKernel
+        >>> model = DenseModel(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0)
+        >>> model.update(0, 0, 2.0)
+        >>> model.predict(0)
+        (array([1.]), array([0.70710678]))
+    """
+
+    engine = "dense"
+
+    def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
+        super().__init__(kernel, noise_var=noise_var)
+        self._users: list[int] = []
+        self._arms: list[Any] = []
+        self._rewards: list[float] = []
+
+    @property
+    def info_gain(self) -> float:
+        """log det(I + K_t/noise_var), computed anew."""
+        if not self._users:
+            return 0.0
+        return float(np.linalg.slogdet(self._gram() / self._noise_var + np.eye(len(self._users)))[1])
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        """log N(y; 0, K_t + noise_var I), computed anew."""
+        if not self._users:
+            return 0.0
+        rewards = np.array(self._rewards)
+        noisy = self._noisy_gram()
+        fit = float(rewards @ np.linalg.solve(noisy, rewards))
+        return -0.5 * (fit + float(np.linalg.slogdet(noisy)[1]) + len(rewards) * LOG_2PI)
+
+    def learn(self, user: int, arm: Any, reward: float) -> None:
+        """Remembers one reward."""
+        self._users.append(user)
+        self._arms.append(arm)
+        self._rewards.append(reward)
+        self.history.add(self.kernel.key(user, arm), user, arm, reward)
+
+    def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
+        """Remembers many rewards."""
+        users, arms, rewards = list(users), list(arms), list(rewards)
+        self._checked_batch(users, arms, rewards)
+        for user, arm, reward in zip(users, arms, rewards, strict=True):
+            self.update(user, arm, reward)
+
+    def read(self, user: int, arms: Any) -> tuple[Array, Array]:
+        prior = self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms)
+        if not self._users:
+            return np.zeros(len(arms)), np.sqrt(prior)
+        cross = self._cross(user, arms)
+        weights = np.linalg.solve(self._noisy_gram(), cross.T)
+        mean = weights.T @ np.array(self._rewards)
+        return mean, np.sqrt(np.maximum(prior - np.sum(cross.T * weights, axis=0), 0.0))
+
+    def _covariance(self, user: int, arms: Any) -> Array:
+        users = np.full(len(arms), user)
+        prior = self.kernel.cross(users, arms, users, arms)
+        if not self._users:
+            return prior
+        cross = self._cross(user, arms)
+        return np.asarray(prior - cross @ np.linalg.solve(self._noisy_gram(), cross.T))
+
+    def _reset(self) -> None:
+        """Nothing is kept but the observations."""
+
+    def _absorb(self, batch: History) -> None:
+        """Nothing is kept but the observations."""
+
+    def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
+        raise AssertionError("the dense model conditions on nothing ahead of a question")
+
+    def _gram(self) -> Array:
+        users, arms = np.array(self._users), np.array(self._arms)
+        return self.kernel.cross(users, arms, users, arms)
+
+    def _noisy_gram(self) -> Array:
+        return self._gram() + self._noise_var * np.eye(len(self._users))
+
+    def _cross(self, user: int, arms: Any) -> Array:
+        return self.kernel.cross_of_user(user, arms, np.array(self._users), np.array(self._arms))

@@ -1,0 +1,146 @@
+"""The belief from a Cholesky factor that grows with the observations; arms need not be known beforehand."""
+
+from math import sqrt
+from typing import Any
+
+import numpy as np
+
+from coterie.algebra import PanelCholesky, cholesky, log_det_of_factor, solve_lower
+from coterie.contracts import Array
+from coterie.errors import FactorisationError
+from coterie.kernels.joint import JointKernel
+from coterie.models.base import Index, Model
+
+
+class ExactModel(Model):
+    """Equation 4 of the paper, with the factor of K_t + noise grown by rows and never copied or inverted.
+
+    Scoring q arms after k distinct pairs costs q k^2 / 2 multiply-adds; memory is about 4 k^2 bytes. A repeated pair
+    is first added as a row of its own; when such rows exceed a quarter of the distinct pairs, the factor is rebuilt
+    from the collapsed history, so the cost stays bounded by the number of distinct pairs.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> from coterie.kernels.joint import FreeKernel
+        >>> model = ExactModel(FreeKernel(np.eye(1), Linear()), noise_var=1.0)
+        >>> model.update(0, [1.0], 2.0)
+        >>> model.predict(0, [[1.0], [2.0]])
+        (array([1., 2.]), array([0.70710678, 1.41421356]))
+    """
+
+    engine = "exact"
+
+    def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
+        super().__init__(kernel, noise_var=noise_var)
+        self._reset()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the belief."""
+        return self._factor.nbytes
+
+    def _reset(self) -> None:
+        self._factor = PanelCholesky()
+        self._users = Grown(np.empty(0, dtype=np.intp))
+        self._arms: Grown | None = None
+        self._whitened = Grown(np.empty(0))
+        self._scored: tuple[int, Any, Array, Array, Array] | None = None
+
+    def read(self, user: int, arms: Any) -> tuple[Array, Array]:
+        prior = self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms)
+        if self._arms is None:
+            return np.zeros(len(arms)), np.sqrt(prior)
+        solved = self._factor.solve(self.kernel.cross_of_user(user, arms, self._users.values, self._arms.values))
+        mean = solved @ self._whitened.values
+        variance = np.maximum(prior - np.einsum("ij,ij->i", solved, solved), 0.0)
+        # The arm that is chosen is learned next: its solved row is the row that the factor grows by.
+        self._scored = user, arms, solved, mean, variance
+        return mean, np.sqrt(variance)
+
+    def _covariance(self, user: int, arms: Any) -> Array:
+        users = np.full(len(arms), user)
+        prior = self.kernel.cross(users, arms, users, arms)
+        if self._arms is None:
+            return prior
+        solved = self._factor.solve(self.kernel.cross_of_user(user, arms, self._users.values, self._arms.values))
+        return np.asarray(prior - solved @ solved.T)
+
+    def _condition_one(self, user: int, arm: Any, reward: float) -> tuple[float, float]:
+        position = self._position_in_scored(user, arm)
+        if position is None:
+            self._scored = None
+            self.read(user, np.array([arm]))
+            position = 0
+        if self._scored is None:
+            solved, mean = np.empty((1, 0)), 0.0
+            variance = float(self.kernel.user_cov[user, user] * self.kernel.arm_diag(np.array([arm]))[0])
+        else:
+            _, _, rows, means, variances = self._scored
+            solved, mean, variance = rows[position : position + 1], float(means[position]), float(variances[position])
+        variance += self._noise_var
+        surprise = reward - mean
+        self._grow(np.array([user]), np.array([arm]), solved, np.array([[sqrt(variance)]]), np.array([surprise]))
+        return variance, surprise
+
+    def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
+        inner = self.kernel.cross(users, arms, users, arms) + np.diag(noise)
+        solved = np.empty((len(users), 0))
+        surprise = values
+        if self._arms is not None:
+            solved = self._factor.solve(self.kernel.cross(users, arms, self._users.values, self._arms.values))
+            inner -= solved @ solved.T
+            surprise = values - solved @ self._whitened.values
+        corner = cholesky(inner, self.jitter)
+        self._grow(users, arms, solved, corner, surprise)
+        whitened = self._whitened.values[-len(users) :]
+        return log_det_of_factor(corner), float(whitened @ whitened)
+
+    def _grow(self, users: Index, arms: Any, solved: Array, corner: Array, surprise: Array) -> None:
+        if not np.isfinite(corner).all():
+            raise FactorisationError(
+                "a new row of the factor is not finite", "kernel values are finite", "Check the arm's features"
+            )
+        self._factor.append(solved, corner)
+        self._users.extend(users)
+        if self._arms is None:
+            self._arms = Grown(arms)
+        else:
+            self._arms.extend(arms)
+        self._whitened.extend(solve_lower(corner, surprise))
+        self._scored = None
+
+    def _needs_repair(self) -> bool:
+        distinct = len(self.history)
+        return self._factor.size - distinct > max(64, distinct // 4)
+
+    def _position_in_scored(self, user: int, arm: Any) -> int | None:
+        if self._scored is None or self._scored[0] != user:
+            return None
+        same = np.equal(self._scored[1], arm)
+        hits = np.flatnonzero(same if same.ndim == 1 else same.all(axis=1))
+        return int(hits[0]) if len(hits) else None
+
+
+class Grown:
+    """An array that grows at its end, with room to spare so that adding a row is O(1) on average."""
+
+    __slots__ = ("_room", "size")
+
+    def __init__(self, rows: Any) -> None:
+        self._room = np.array(rows)
+        self.size = len(rows)
+
+    @property
+    def values(self) -> Any:
+        """The rows so far."""
+        return self._room[: self.size]
+
+    def extend(self, rows: Any) -> None:
+        """Adds rows at the end."""
+        total = self.size + len(rows)
+        if total > len(self._room):
+            room = np.empty((max(2 * len(self._room), total, 64), *self._room.shape[1:]), dtype=self._room.dtype)
+            room[: self.size] = self.values
+            self._room = room
+        self._room[self.size : total] = rows
+        self.size = total

@@ -1,0 +1,114 @@
+"""The belief on a finite pool, by the paper's recursion in rank-k blocks."""
+
+from math import sqrt
+
+import numpy as np
+from scipy.linalg import blas
+
+from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra.covariance import default_block_size
+from coterie.contracts import Array
+from coterie.kernels.joint import JointKernel, PoolKernel
+from coterie.models.base import Index, Model
+from coterie.models.memory import require_memory
+from coterie.models.need import require_pool
+
+class GridModel(Model):
+    """Mean, variance and covariance over all n x m pairs (equation 5 of the paper).
+
+    A round costs n^2 m^2 / 2 multiply-adds at matrix-matrix speed; memory is one (n m)^2 matrix and a block of columns.
+
+    Examples:
+        >>> model = GridModel(PoolKernel(np.eye(1), np.eye(2)), noise_var=1.0)
+        >>> model.update(0, 1, 2.0)
+        >>> model.predict(0)
+        (array([0., 1.]), array([1.        , 0.70710678]))
+    """
+
+    engine = "grid"
+    kernel: PoolKernel
+
+    def __init__(
+        self,
+        kernel: JointKernel,
+        *,
+        noise_var: float = 0.01,
+        block_size: int | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        pool = require_pool(kernel, self.engine)
+        super().__init__(pool, noise_var=noise_var)
+        require_grid_memory(pool, memory_limit)
+        size = pool.n_pairs
+        self._cov = PendingCovariance(np.empty((size, size), order="F"), block_size=block_size)
+        self._reset()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the belief."""
+        return self._cov.nbytes + self._mean.nbytes + self._variance.nbytes
+
+    def _reset(self) -> None:
+        self._n_arms = self.kernel.n_arms
+        self.kernel.fill(self._cov.restart())
+        self._mean = np.zeros(self.kernel.n_pairs)
+        self._variance = self.kernel.pair_variances()
+
+    def read(self, user: int, arms: Index) -> tuple[Array, Array]:
+        pairs = arms + user * self._n_arms
+        return self._mean.take(pairs), np.sqrt(np.maximum(self._variance.take(pairs), 0.0))
+
+    def _covariance(self, user: int, arms: Index) -> Array:
+        return self._cov.block(arms + user * self._n_arms)
+
+    def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
+        pair = user * self._n_arms + arm
+        column = self._cov.column(pair)
+        variance = max(float(column[pair]), 0.0) + self._noise_var
+        surprise = reward - float(self._mean[pair])
+        root = sqrt(variance)
+        column *= 1.0 / root
+        self._cov.subtract(column)
+        self._mean += (surprise / root) * column
+        column *= column
+        self._variance -= column
+        gain = surprise / variance
+        self._note_gain(gain * gain)
+        return variance, surprise
+
+    def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
+        pairs = users * self._n_arms + arms
+        columns = self._cov.columns(pairs)
+        factor = cholesky(columns[pairs] + np.diag(noise), self.jitter)
+        surprise = solve_lower(factor, values - self._mean[pairs])
+        columns = blas.dtrsm(1.0, factor, columns, side=1, lower=1, trans_a=1, overwrite_b=1)
+        self._cov.subtract_block(columns)
+        self._mean += columns @ surprise
+        self._variance -= np.einsum("ij,ij->i", columns, columns)
+        return log_det_of_factor(factor), float(surprise @ surprise)
+
+    def _needs_repair(self) -> bool:
+        return self._drifted(len(self._mean))
+
+    def _belief_at_rows(self) -> tuple[Array, Array]:
+        return self._mean.copy(), np.maximum(self._variance, 0.0)
+
+    def _prior_variance_at_rows(self) -> Array:
+        return self.kernel.pair_variances()
+
+    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
+        super()._configure(require_pool(kernel, self.engine), noise_var)
+
+
+
+
+def grid_bytes(n_pairs: int) -> int:
+    """Returns the bytes `grid` holds: the matrix, its pending block and two vectors."""
+    return 8 * n_pairs * (n_pairs + default_block_size(n_pairs) + 2)
+
+
+def require_grid_memory(kernel: PoolKernel, limit: int | None) -> None:
+    """Raises MemoryLimitError if the grid of this kernel would not fit."""
+    size = kernel.n_pairs
+    what = f"the grid of {kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
+    require_memory(grid_bytes(size), limit, what=what, remedy="Use engine 'exact'")

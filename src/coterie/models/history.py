@@ -1,0 +1,95 @@
+"""What was observed, with repeats of a (user, arm) pair collapsed to a count, a mean and a sum of squares."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+
+Index = NDArray[np.intp]
+
+
+class History:
+    """The observations, one row for each distinct pair, in order of first appearance.
+
+    With Gaussian noise of equal variance the collapse loses nothing: a pair's rewards enter the posterior through
+    their count and mean only, and the evidence through their scatter besides.
+
+    Examples:
+        >>> history = History()
+        >>> history.add("pair", 0, 3, 1.0)
+        >>> history.add("pair", 0, 3, 2.0)
+        >>> history.counts, history.means, history.scatters, history.n_observations
+        ([2], [1.5], [0.5], 2)
+    """
+
+    __slots__ = ("arms", "counts", "means", "n_observations", "rows", "scatters", "users")
+
+    def __init__(self) -> None:
+        self.rows: dict[Hashable, int] = {}
+        self.users: list[int] = []
+        self.arms: list[Any] = []
+        self.counts: list[int] = []
+        self.means: list[float] = []
+        self.scatters: list[float] = []
+        self.n_observations = 0
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def add(self, key: Any, user: int, arm: Any, reward: float) -> None:
+        """Adds one reward, by Welford's update. O(1)."""
+        self.n_observations += 1
+        row = self.rows.get(key)
+        if row is None:
+            self._append(key, user, arm, 1, reward, 0.0)
+            return
+        count = self.counts[row] + 1
+        gap = reward - self.means[row]
+        mean = self.means[row] + gap / count
+        self.counts[row] = count
+        self.means[row] = mean
+        self.scatters[row] += gap * (reward - mean)
+
+    def merge(self, other: "History") -> None:
+        """Adds everything another history holds. O(its distinct pairs)."""
+        self.n_observations += other.n_observations
+        for key, i in other.rows.items():
+            count, mean, scatter = other.counts[i], other.means[i], other.scatters[i]
+            row = self.rows.get(key)
+            if row is None:
+                self._append(key, other.users[i], other.arms[i], count, mean, scatter)
+                continue
+            total = self.counts[row] + count
+            gap = mean - self.means[row]
+            self.scatters[row] += scatter + gap * gap * self.counts[row] * count / total
+            self.means[row] += gap * count / total
+            self.counts[row] = total
+
+    def user_array(self) -> Index:
+        """Returns the users of the rows."""
+        return np.array(self.users, dtype=np.intp)
+
+    def arm_array(self) -> Any:
+        """Returns the arms of the rows: integers, or one vector a row."""
+        if self.arms and isinstance(self.arms[0], np.ndarray):
+            return np.array(self.arms)
+        return np.array(self.arms, dtype=np.intp)
+
+    def count_array(self) -> Array:
+        """Returns the counts of the rows."""
+        return np.array(self.counts, dtype=np.float64)
+
+    def mean_array(self) -> Array:
+        """Returns the mean rewards of the rows."""
+        return np.array(self.means, dtype=np.float64)
+
+    def _append(self, key: Any, user: int, arm: Any, count: int, mean: float, scatter: float) -> None:
+        self.rows[key] = len(self.rows)
+        self.users.append(user)
+        self.arms.append(arm)
+        self.counts.append(count)
+        self.means.append(mean)
+        self.scatters.append(scatter)

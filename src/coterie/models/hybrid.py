@@ -1,0 +1,119 @@
+"""Exact while observations are few, the recursion afterwards: the paper's hybrid implementation."""
+
+import sys
+from typing import Any
+
+from coterie.contracts import Array
+from coterie.errors import ParameterError
+from coterie.kernels.joint import JointKernel, PoolKernel
+from coterie.models.base import Index, Model
+from coterie.models.exact import ExactModel
+from coterie.models.grid import GridModel, require_grid_memory
+from coterie.models.need import require_pool
+
+
+def integer_cube_root(value: int) -> int:
+    """Returns the largest integer whose cube is at most `value`, by integer arithmetic.
+
+    Examples:
+        >>> integer_cube_root(26), integer_cube_root(27)
+        (2, 3)
+    """
+    root = round(value ** (1 / 3))
+    while root**3 > value:
+        root -= 1
+    while (root + 1) ** 3 <= value:
+        root += 1
+    return root
+
+
+def paper_switch(kernel: PoolKernel) -> int:
+    """Returns t_star = min(1500, floor(n^(1/3)) m), the round after which the paper switches."""
+    return min(1500, integer_cube_root(kernel.n_users) * kernel.n_arms)
+
+
+class HybridModel(Model):
+    """`exact` for the first `switch_after` observations, then `grid`; both equal the batch posterior.
+
+    A run that ends early never pays for the (n m)^2 matrix.
+
+    Examples:
+        >>> import numpy as np
+        >>> model = HybridModel(PoolKernel(np.eye(1), np.eye(2)), noise_var=1.0, switch_after=1)
+        >>> for arm in (0, 1, 1): model.update(0, arm, 1.0)
+        >>> model.predict(0)[0].round(3), model.stage
+        (array([0.5  , 0.667]), 'grid')
+    """
+
+    engine = "hybrid"
+    kernel: PoolKernel
+
+    def __init__(
+        self,
+        kernel: JointKernel,
+        *,
+        noise_var: float = 0.01,
+        switch_after: int | None = None,
+        memory_limit: int | None = None,
+    ) -> None:
+        pool = require_pool(kernel, self.engine)
+        super().__init__(pool, noise_var=noise_var)
+        if switch_after is not None and (not isinstance(switch_after, int) or switch_after < 0):
+            raise ParameterError(f"switch_after is {switch_after!r}", "it is a whole number >= 0", "Leave it out")
+        self.switch_after = paper_switch(pool) if switch_after is None else switch_after
+        require_grid_memory(pool, memory_limit)
+        self._inner: Model = self._adopted(ExactModel(pool, noise_var=noise_var))
+
+    @property
+    def stage(self) -> str:
+        """The engine in use: "exact" or "grid"."""
+        return self._inner.engine
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the belief."""
+        return self._inner.nbytes
+
+    def explain(self) -> str:
+        """Returns in words which engine this is, why, and at which stage it is."""
+        return f"{super().explain()} Stage {self.stage!r}; the switch to 'grid' comes after {self.switch_after} observations."
+
+    def _needs_repair(self) -> bool:
+        if self.stage == "exact" and self.n_observations > self.switch_after:
+            # Memory was asked for at construction: a reward that was accepted is never refused by the switch.
+            self._inner = self._adopted(GridModel(self.kernel, noise_var=self._noise_var, memory_limit=sys.maxsize))
+            return True
+        return self._inner._needs_repair()
+
+    def _adopted(self, inner: Model) -> Model:
+        inner.history = self.history
+        inner.jitter = self.jitter
+        return inner
+
+    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
+        super()._configure(kernel, noise_var)
+        self._inner._configure(kernel, noise_var)
+
+    def _reset(self) -> None:
+        self._inner._reset()
+
+    def _settle(self) -> None:
+        self._inner._settle()
+
+    def read(self, user: int, arms: Index) -> tuple[Array, Array]:
+        return self._inner.read(user, arms)
+
+    def _covariance(self, user: int, arms: Index) -> Array:
+        return self._inner._covariance(user, arms)
+
+    def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
+        return self._inner._condition_one(user, arm, reward)
+
+    def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
+        return self._inner._condition(users, arms, values, noise)
+
+    def _belief_at_rows(self) -> tuple[Array, Array]:
+        return self._inner._belief_at_rows()
+
+    def _prior_variance_at_rows(self) -> Array:
+        return self._inner._prior_variance_at_rows()

@@ -1,0 +1,57 @@
+"""The randomness of a decision: a function of (seed, decision number) and nothing else."""
+
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.errors import ParameterError
+
+SCORES, TIES = 0, 1
+
+
+class Draws:
+    """One counter-based generator, set anew for each decision.
+
+    A decision's draws for scores and for ties come from counters of their own, so whether a tie occurs changes no
+    other draw, and decision 48,211 can be drawn without the 48,210 before it. Making a generator for each decision
+    would cost more than the decision.
+
+    Examples:
+        >>> draws = Draws(seed=7)
+        >>> first = draws.normals(3, 2)
+        >>> _ = draws.normals(4, 2), draws.pick(3, 5)
+        >>> bool((draws.normals(3, 2) == first).all())
+        True
+    """
+
+    __slots__ = ("_bits", "_counter", "_generator", "_state")
+
+    def __init__(self, seed: int) -> None:
+        key = np.random.SeedSequence(checked_seed(seed)).generate_state(2, np.uint64)
+        self._bits = np.random.Philox(key=key)
+        self._generator = np.random.Generator(self._bits)
+        self._state: Any = self._bits.state
+        self._counter = self._state["state"]["counter"]
+
+    def normals(self, number: int, size: int) -> Array:
+        """Returns standard normal draws for the scores of a decision."""
+        self._set(number, SCORES)
+        return self._generator.standard_normal(size)
+
+    def pick(self, number: int, size: int) -> int:
+        """Returns a uniform draw from 0 to size - 1 to break a decision's tie."""
+        self._set(number, TIES)
+        return int(self._generator.integers(size))
+
+    def _set(self, number: int, purpose: int) -> None:
+        self._counter[2] = purpose
+        self._counter[3] = number
+        self._bits.state = self._state
+
+
+def checked_seed(seed: Any) -> int:
+    """Returns the seed, or raises if it is not a whole number >= 0."""
+    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
+        return int(seed)
+    raise ParameterError(f"seed is {seed!r}", "it is a whole number >= 0", "Choose, say, 0")

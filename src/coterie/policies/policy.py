@@ -1,0 +1,187 @@
+"""A policy chooses: a model and a score, on the caller's own user and arm ids."""
+
+from collections.abc import Iterable
+from math import sqrt
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array, Choice, UserId
+from coterie.errors import CandidatesError, ParameterError, UnknownUserError, listed
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.models import Model
+from coterie.models.base import checked_reward
+from coterie.policies.draws import Draws
+from coterie.policies.schedules import SpectralSchedule
+from coterie.policies.scores import Score
+from coterie.policies.widths import Width, checked_width
+
+Index = NDArray[np.intp]
+
+TIE_TOLERANCE = 1e-10
+
+
+class Policy:
+    """Chooses arms for users and learns from the rewards. Made by `make_policy`.
+
+    Only `update` changes the belief. `select` counts decisions: a decision's randomness depends on the seed and its
+    number alone, so the same seed gives the same run on every exact engine.
+    """
+
+    def __init__(
+        self,
+        *,
+        name: str,
+        graph: UserGraph,
+        arms: ArmPool | None,
+        model: Model,
+        score: Score,
+        width: Width,
+        schedule: SpectralSchedule | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.name = name
+        self.graph = graph
+        self.arms = arms
+        self.model = model
+        self.width = checked_width(width)
+        self.seed = seed
+        self.n_decisions = 0
+        self._score = score
+        self._schedule = schedule
+        self._draws = Draws(seed)
+        self._user_index = graph.index
+        self._arm_index = arms.index if arms else {}
+        self._tie_kernel: object = None
+        self._tie_tolerances: list[float] = []
+
+    def __repr__(self) -> str:
+        return f"Policy({self.name!r}, {self.graph.n_users} users, {self.model.n_observations} observations)"
+
+    def select(self, user: UserId, candidates: Any = None) -> Choice:
+        """Returns the choice for this user among the candidates.
+
+        Args:
+            user: One of `graph.users`.
+            candidates: Any iterable of arm ids, None for the whole pool; without a pool, an array with one row each.
+        """
+        row = self._user_row(user)
+        ids, arms = self._candidates(candidates)
+        number = self.n_decisions
+        mean, std = self.model.read(row, arms)
+        width = self.width
+        if callable(width):
+            width = float(width(self.model.n_observations + 1, self.model))
+        score = self._score(
+            mean, std, width, model=self.model, user=row, arms=arms, draws=self._draws, number=number
+        )
+        best = self._best(score, row, arms, number)
+        self.n_decisions = number + 1
+        return Choice(user, ids[best], best, float(mean[best]), float(std[best]), float(score[best]), number)
+
+    def update(self, user: UserId, arm: Any, reward: float) -> None:
+        """Learns the reward of an arm for a user; on an error nothing has changed."""
+        row = self._user_row(user)
+        value = checked_reward(reward)
+        if self.arms is None:
+            self.model.update(row, arm, value)
+        else:
+            self.model.learn(row, self._arm_row(arm), value)
+        if self._schedule is not None:
+            self._follow_schedule(self._schedule)
+
+    def update_many(self, users: Iterable[UserId], arms: Iterable[Any], rewards: Iterable[float]) -> None:
+        """Learns many rewards at once; the same belief as one by one, faster; on an error nothing has changed."""
+        rows = [self._user_row(user) for user in users]
+        columns = list(arms) if self.arms is None else [self._arm_row(arm) for arm in arms]
+        before = self.model.n_observations
+        self.model.update_many(rows, columns, list(rewards))
+        if self._schedule is not None:
+            for t in range(before + 1, self.model.n_observations + 1):
+                self._follow_schedule(self._schedule, t)
+
+    def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
+        """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
+        row = self._user_row(user)
+        return self.model.read(row, self._candidates(candidates)[1])
+
+    def explain(self) -> str:
+        """Returns in words what this policy runs on and why."""
+        return f"{self.name}: {self.model.explain()}"
+
+    def _best(self, score: Array, row: int, arms: Any, number: int) -> int:
+        """Returns the position of the highest score, ties broken at random."""
+        best = int(score.argmax())
+        ties = np.flatnonzero(score >= score[best] - self._tolerance(row, arms))
+        return best if len(ties) == 1 else int(ties[self._draws.pick(number, len(ties))])
+
+    def _tolerance(self, row: int, arms: Any) -> float:
+        """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std."""
+        kernel = self.model.kernel
+        if self.arms is None:
+            return TIE_TOLERANCE * sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max()))
+        if self._tie_kernel is not kernel:
+            largest = float(kernel.arm_diag(np.arange(len(self.arms))).max())
+            self._tie_tolerances = (TIE_TOLERANCE * np.sqrt(kernel.user_cov.diagonal() * largest)).tolist()
+            self._tie_kernel = kernel
+        return self._tie_tolerances[row]
+
+    def _follow_schedule(self, schedule: SpectralSchedule, t: int | None = None) -> None:
+        t = self.model.n_observations if t is None else t
+        if schedule.is_epoch(t):
+            noise_var = schedule.value(t, spectral_ratio=self.graph.spectral_ratio)
+            if schedule.moves(self.model.noise_var, noise_var):
+                self.model.set_noise_var(noise_var)
+
+    def _user_row(self, user: UserId) -> int:
+        try:
+            return self._user_index[user]
+        except (KeyError, TypeError):
+            raise UnknownUserError(
+                f"user {user!r} is unknown",
+                f"the graph's users are {listed(self.graph.users)}",
+                "Use one of these, or make a graph that holds the user",
+            ) from None
+
+    def _arm_row(self, arm: Any) -> int:
+        try:
+            return self._arm_index[arm]
+        except (KeyError, TypeError):
+            return self._pool().index_of(arm)
+
+    def _pool(self) -> ArmPool:
+        if self.arms is None:
+            raise ParameterError("this policy has no pool of arms", "ids need a pool", "Pass arms=ArmPool(...)")
+        return self.arms
+
+    def _candidates(self, candidates: Any) -> tuple[Any, Any]:
+        """Returns the candidates as the caller knows them and as the model does."""
+        if self.arms is None:
+            return self._vectors(candidates)
+        if candidates is None:
+            return self.arms.ids, np.arange(len(self.arms))
+        if isinstance(candidates, str | bytes):
+            raise CandidatesError(
+                f"candidates are {candidates!r}", "they are a list of arm ids", f"Pass [{candidates!r}]"
+            )
+        ids = list(candidates)
+        try:
+            rows = [self._arm_index[arm] for arm in ids]
+        except (KeyError, TypeError):
+            rows = [self._arm_row(arm) for arm in ids]
+        if not rows:
+            raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
+        if len(set(rows)) < len(rows):
+            repeated = next(arm for i, arm in enumerate(ids) if arm in ids[:i])
+            raise CandidatesError(f"candidate {repeated!r} is given twice", "candidates are distinct", "Drop one")
+        return ids, np.array(rows)
+
+    def _vectors(self, candidates: Any) -> tuple[Any, Any]:
+        if candidates is not None and len(candidates) == 0:
+            raise CandidatesError("there are no candidates", "at least one is needed", "Pass an array with one row each")
+        rows = self.model._checked_arms(candidates)
+        if len(rows) > 1 and len(np.unique(rows, axis=0)) < len(rows):
+            raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
+        return rows, rows

@@ -1,0 +1,195 @@
+"""The named recipes: each a score and a user kernel."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.errors import ParameterError, UnknownNameError, listed
+from coterie.graphs import UserGraph
+from coterie.kernels import (
+    AllOnes,
+    ArmKernel,
+    ArmPool,
+    FreeKernel,
+    Green,
+    Independent,
+    JointKernel,
+    SquaredExponential,
+    UserKernel,
+    pool_kernel,
+)
+from coterie.models import make_model
+from coterie.policies.draws import checked_seed
+from coterie.policies.policy import Policy
+from coterie.policies.schedules import SpectralSchedule
+from coterie.policies.scores import Score, joint_thompson, thompson, ucb
+from coterie.policies.widths import Width, checked_width
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """What a policy's name stands for.
+
+    Attributes:
+        summary: One line for people.
+        users: Makes the user kernel from laplacian_ridge.
+        scores: The score for each way of sampling that the policy offers; the first is the default.
+        knows_graph: Whether the caller may bring another user kernel.
+    """
+
+    summary: str
+    users: Callable[[float], UserKernel]
+    scores: Mapping[str, Score]
+    knows_graph: bool = True
+
+
+def _green(laplacian_ridge: float) -> UserKernel:
+    return Green(laplacian_ridge=laplacian_ridge)
+
+
+def _pooled(_: float) -> UserKernel:
+    return AllOnes()
+
+
+def _alone(_: float) -> UserKernel:
+    return Independent()
+
+
+_UCB: Mapping[str, Score] = {"none": ucb}
+_TS: Mapping[str, Score] = {"independent": thompson, "joint": joint_thompson}
+
+RECIPES: Mapping[str, Recipe] = {
+    "gp-ucb": Recipe("UCB on one GP pooled over all users", _pooled, _UCB, knows_graph=False),
+    "lk-gp-ts": Recipe("Thompson sampling on the Laplacian-kernel GP (the paper's Algorithm 2)", _green, _TS),
+    "lk-gp-ucb": Recipe("UCB on the Laplacian-kernel GP (the paper's Algorithm 1)", _green, _UCB),
+    "per-user-gp-ucb": Recipe("UCB on a GP for each user alone", _alone, _UCB, knows_graph=False),
+}
+
+
+def list_policies() -> list[str]:
+    """Returns the names that `make_policy` knows, sorted.
+
+    Examples:
+        >>> "lk-gp-ucb" in list_policies()
+        True
+    """
+    return sorted(RECIPES)
+
+
+def make_policy(
+    name: str,
+    *,
+    graph: UserGraph,
+    arms: ArmPool | None = None,
+    arm_kernel: ArmKernel | None = None,
+    user_kernel: UserKernel | None = None,
+    laplacian_ridge: float = 0.1,
+    noise_var: float | SpectralSchedule = 0.01,
+    width: Width = 1.0,
+    sampling: str | None = None,
+    engine: str = "auto",
+    expected_rounds: int | None = None,
+    engine_options: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    **unknown: Any,
+) -> Policy:
+    """Returns a policy by name; see `list_policies`.
+
+    Args:
+        name: Which policy.
+        graph: The users and who is near whom.
+        arms: The pool of arms. Without one, candidates are rows of an array and the engine is "exact" or "dense".
+        arm_kernel: How alike two arms are; default SquaredExponential("median").
+        user_kernel: How alike two users are; default the paper's Green(laplacian_ridge=laplacian_ridge).
+        laplacian_ridge: The paper's rho, > 0.
+        noise_var: The model's noise variance, or a SpectralSchedule.
+        width: What multiplies std: beta for UCB, nu for Thompson sampling; a number or a function of (t, model).
+        sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
+        engine: "auto", "dense", "exact", "features", "grid" or "hybrid".
+        expected_rounds: A hint for "auto".
+        engine_options: Options of the engine, such as {"user_rank": 8} for "features".
+        seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
+        **unknown: Refused, with the list of what is known.
+
+    Examples:
+        >>> graph = UserGraph.from_edges([("ana", "bo")])
+        >>> policy = make_policy("lk-gp-ucb", graph=graph, arms=ArmPool([[0.0], [1.0]], ids=["tea", "coffee"]))
+        >>> policy.update("ana", "tea", reward=1.0)
+        >>> policy.select("bo", ["tea"]).mean.__round__(2)
+        0.83
+    """
+    recipe = _recipe(name)
+    if unknown:
+        raise UnknownNameError(
+            f"option {sorted(unknown)[0]!r} is unknown", f"options are {listed(_OPTION_NAMES, 20)}", "Use one of these"
+        )
+    _check_types(graph, arms, arm_kernel, user_kernel)
+    schedule = noise_var if isinstance(noise_var, SpectralSchedule) else None
+    if isinstance(noise_var, SpectralSchedule):
+        noise_var = noise_var.value(0, spectral_ratio=graph.spectral_ratio)
+        expected_rounds = expected_rounds or (schedule.horizon if schedule else None)
+    score, seed, width = _score(name, recipe, sampling), checked_seed(seed), checked_width(width)
+    users = _user_kernel(name, recipe, user_kernel, laplacian_ridge)
+    kernel = _joint_kernel(users, graph, arm_kernel or SquaredExponential("median"), arms)
+    model = make_model(
+        kernel, noise_var=noise_var, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options
+    )
+    return Policy(
+        name=name, graph=graph, arms=arms, model=model, score=score, width=width, schedule=schedule, seed=seed
+    )
+
+
+_OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
+
+
+def _recipe(name: str) -> Recipe:
+    if name in RECIPES:
+        return RECIPES[name]
+    raise UnknownNameError(f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", "Use one of these")
+
+
+def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
+    if sampling is None:
+        return next(iter(recipe.scores.values()))
+    if sampling in recipe.scores:
+        return recipe.scores[sampling]
+    raise UnknownNameError(
+        f"sampling {sampling!r} is unknown to {name!r}", f"it knows {listed(recipe.scores)}", "Leave it out, or use one of these"
+    )
+
+
+def _user_kernel(name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float) -> UserKernel:
+    if given is None:
+        return recipe.users(laplacian_ridge)
+    if not recipe.knows_graph:
+        raise ParameterError(
+            f"a user_kernel was given to {name!r}", f"{name!r} has a user kernel of its own", "Use 'lk-gp-ucb'"
+        )
+    return given
+
+
+def _joint_kernel(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> JointKernel:
+    if arms is not None:
+        return pool_kernel(users.matrix(graph), arm_kernel, arms)
+    if not arm_kernel.resolved:
+        raise ParameterError(
+            f"arm_kernel is {arm_kernel!r} and there is no pool of arms",
+            'lengthscale "median" is the median distance over a pool',
+            "Give the length-scale as a number, or pass arms=ArmPool(...)",
+        )
+    return FreeKernel(users.matrix(graph), arm_kernel)
+
+
+def _check_types(graph: Any, arms: Any, arm_kernel: Any, user_kernel: Any) -> None:
+    for what, value, kind in (
+        ("graph", graph, UserGraph),
+        ("arms", arms, ArmPool),
+        ("arm_kernel", arm_kernel, ArmKernel),
+        ("user_kernel", user_kernel, UserKernel),
+    ):
+        if value is not None and not isinstance(value, kind):
+            raise ParameterError(
+                f"{what} is a {type(value).__name__}", f"it must be a coterie.{kind.__name__}", f"Wrap it in {kind.__name__}"
+            )
+    if graph is None:
+        raise ParameterError("graph is None", "a policy needs its users", "Pass UserGraph.from_edges(...), or families.empty(n)")

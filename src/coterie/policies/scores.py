@@ -1,0 +1,59 @@
+"""A score orders the candidates: pure functions of a belief, a width and the decision's own draws."""
+
+from typing import Protocol
+
+import numpy as np
+
+from coterie.contracts import Array, Belief
+from coterie.policies.draws import Draws
+
+
+class Score(Protocol):
+    """Anything that gives each candidate a number, the highest to be chosen."""
+
+    def __call__(
+        self, mean: Array, std: Array, width: float, *, model: Belief, user: int, arms: Array, draws: Draws, number: int
+    ) -> Array:
+        """Returns one score for each candidate."""
+        ...
+
+
+def ucb(mean: Array, std: Array, width: float, **_: object) -> Array:
+    """Returns mean + width * std (equation 6 of the paper).
+
+    Examples:
+        >>> ucb(np.array([0.0, 1.0]), np.array([2.0, 0.5]), 1.0)
+        array([2. , 1.5])
+    """
+    return mean + width * std
+
+
+def greedy(mean: Array, std: Array, width: float, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
+    """Returns the mean."""
+    return mean
+
+
+def thompson(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:
+    """Returns mean + width * std * z, with z drawn for each candidate on its own (equation 7 of the paper)."""
+    return mean + width * std * draws.normals(number, len(mean))
+
+
+def joint_thompson(
+    mean: Array,
+    std: Array,  # noqa: ARG001 - one signature for all scores
+    width: float,
+    *,
+    model: Belief,
+    user: int,
+    arms: Array,
+    draws: Draws,
+    number: int,
+) -> Array:
+    """Returns mean + width * a joint draw of the candidates from the posterior.
+
+    The symmetric square root is used: unlike a Cholesky factor it exists for a singular covariance, and unlike
+    eigenvectors it has no signs to choose, so every exact engine gives the same draw.
+    """
+    values, vectors = np.linalg.eigh(model.covariance(user, arms))
+    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return np.asarray(mean + width * (root @ draws.normals(number, len(mean))))
