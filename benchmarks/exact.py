@@ -97,7 +97,9 @@ def rows() -> list[Row]:
     for t in (1000, 2000):
         ours = Ours(t)
         mine, solve = (s / ROUNDS for s in medians(ours.run, triangular_solve(t), repeats=9))
-        out.append(at_most(f"append 1 + score 20, t = {t}", mine, solve, 2.0, per="one triangular solve, 20 right-hand sides"))
+        out.append(
+            at_most(f"append 1 + score 20, t = {t}", mine, solve, 2.0, per="one triangular solve, 20 right-hand sides")
+        )
         peers = {"scikit-learn, refitted": scikit_learn(ours), "GPyTorch, refitted": gpytorch(ours)}
         for name, peer in peers.items():
             if peer is not None:

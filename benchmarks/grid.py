@@ -6,6 +6,7 @@ from scipy.linalg import blas
 
 import coterie as ct
 from benchmarks.timing import Row, at_least, at_most, medians, seconds
+from coterie.kernels import PoolKernel
 
 Array = NDArray[np.float64]
 
@@ -24,7 +25,11 @@ class Ours:
         arms = ct.ArmPool(rng.normal(size=(n_arms, 5)), ids=[f"arm-{i}" for i in range(n_arms)])
         self.policy = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms, engine="grid")
         self.rounds = [
-            (graph.users[rng.integers(n_users)], [arms.ids[i] for i in rng.permutation(n_arms)[:5]], float(rng.normal()))
+            (
+                graph.users[rng.integers(n_users)],
+                [arms.ids[i] for i in rng.permutation(n_arms)[:5]],
+                float(rng.normal()),
+            )
             for _ in range(BLOCK)
         ]
 
@@ -40,9 +45,12 @@ class RankOne:
 
     def __init__(self, ours: Ours, rounds: int) -> None:
         kernel = ours.policy.model.kernel
-        self.cov: Array = np.kron(kernel.user_cov, kernel.arm_cov)  # type: ignore[attr-defined]
+        assert isinstance(kernel, PoolKernel)
+        fortran = np.empty((kernel.n_pairs, kernel.n_pairs), order="F")
+        kernel.fill(fortran)
+        self.cov: Array = fortran.T  # the same numbers, row by row, as NumPy's outer product likes them
         self.mean = np.zeros(len(self.cov))
-        self.n_arms = len(kernel.arm_cov)  # type: ignore[attr-defined]
+        self.n_arms = kernel.n_arms
         index = ours.policy.graph.index
         arms = ours.policy.arms
         assert arms is not None
@@ -67,7 +75,7 @@ class HandWritten(RankOne):
 
     def __init__(self, ours: Ours, rounds: int) -> None:
         super().__init__(ours, rounds)
-        self.cov = np.asfortranarray(self.cov)
+        self.cov = self.cov.T
         self.variance = self.cov.diagonal().copy()
         self.block_size = 32
         self.pending = np.zeros((len(self.cov), self.block_size), order="F")
@@ -119,6 +127,8 @@ def rows() -> list[Row]:
         mine, theirs = mine / BLOCK, theirs / peer_rounds
         out.append(at_least(f"round, n*m = {size}", mine, theirs, SPEEDUP[size], per="rank-one NumPy"))
         target = 1.5 if size >= 2000 else None
-        out.append(at_most(f"round, n*m = {size}", mine, size**2 * rate, target, per="(n m)^2 multiply-adds at dgemm rate"))
+        out.append(
+            at_most(f"round, n*m = {size}", mine, size**2 * rate, target, per="(n m)^2 multiply-adds at dgemm rate")
+        )
         out.append(at_most(f"round, n*m = {size}", mine, size**2 * rate / 2, None, per="half of that: the dsyrk limit"))
     return out

@@ -43,13 +43,25 @@ def rows() -> list[Row]:
         peak = exact_peak(t)
         ratio = peak / (8 * t**2)
         out.append(
-            Row(f"exact, peak while growing to t = {t}, then changing noise_var", mib(peak), f"{mib(8 * t**2)} (8 t^2)",
-                f"{ratio:.2f}x", "<= 1.25x", ratio <= 1.25)
+            Row(
+                f"exact, peak while growing to t = {t}, then changing noise_var",
+                mib(peak),
+                f"{mib(8 * t**2)} (8 t^2)",
+                f"{ratio:.2f}x",
+                "<= 1.25x",
+                ratio <= 1.25,
+            )
         )
     peak, matrix = grid_peak(100, 30)
     ratio = peak / matrix
     out.append(
-        Row("grid, peak at n*m = 3000, then changing noise_var", mib(peak), f"{mib(matrix)} (one (n m)^2 matrix)",
-            f"{ratio:.2f}x", "1 + pending block", None)
+        Row(
+            "grid, peak at n*m = 3000, then changing noise_var",
+            mib(peak),
+            f"{mib(matrix)} (one (n m)^2 matrix)",
+            f"{ratio:.2f}x",
+            "1 + pending block",
+            None,
+        )
     )
     return out

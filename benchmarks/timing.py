@@ -51,4 +51,6 @@ def at_least(what: str, ours: float, peer: float, target: float, *, per: str) ->
 def at_most(what: str, ours: float, peer: float, target: float | None, *, per: str) -> Row:
     ratio = ours / peer
     goal = "-" if target is None else f"<= {target:g}x"
-    return Row(what, micro(ours), f"{micro(peer)} ({per})", f"{ratio:.2f}x", goal, None if target is None else ratio <= target)
+    return Row(
+        what, micro(ours), f"{micro(peer)} ({per})", f"{ratio:.2f}x", goal, None if target is None else ratio <= target
+    )

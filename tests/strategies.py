@@ -26,7 +26,7 @@ def graphs(draw: st.DrawFn, max_users: int = 7) -> ct.UserGraph:
 
 def arm_kernels() -> st.SearchStrategy[ct.ArmKernel]:
     """Every family of arm kernels, some combined."""
-    lengthscale = st.one_of(st.floats(0.3, 3.0), st.just("median"))
+    lengthscale: st.SearchStrategy[Any] = st.one_of(st.floats(0.3, 3.0), st.just("median"))
     return st.one_of(
         lengthscale.map(ct.SquaredExponential),
         lengthscale.map(ct.Matern12),

@@ -26,7 +26,9 @@ def parser() -> argparse.ArgumentParser:
     root.add_argument("--version", action="version", version=f"coterie {__version__}")
     commands = root.add_subparsers(dest="command", required=True, metavar="COMMAND")
     demo = commands.add_parser("demo", help="a duel of four learners on a small graph world, with a picture")
-    demo.add_argument("--out", type=Path, default=Path("coterie-demo"), help="folder for the picture (default: %(default)s)")
+    demo.add_argument(
+        "--out", type=Path, default=Path("coterie-demo"), help="folder for the picture (default: %(default)s)"
+    )
     demo.add_argument("--name", default="regret", help="name of the picture, without .png (default: %(default)s)")
     demo.add_argument("--trials", type=positive, default=20, help="how many worlds (default: %(default)s)")
     demo.add_argument("--rounds", type=positive, default=2000, help="rounds in each world (default: %(default)s)")

@@ -70,7 +70,7 @@ class Belief(Protocol):
 
     @property
     def info_gain(self) -> float:
-        """log det(I + K/noise_var), the gamma_t of the paper."""
+        """Log det(I + K/noise_var), the gamma_t of the paper."""
         ...
 
     @property

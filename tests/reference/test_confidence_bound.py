@@ -24,7 +24,10 @@ def setting() -> tuple[ct.UserGraph, ct.ArmPool, PoolKernel]:
 
 
 def coverage(
-    setting: tuple[ct.UserGraph, ct.ArmPool, PoolKernel], noise_var: float, noise_std: float, width: type | Callable
+    setting: tuple[ct.UserGraph, ct.ArmPool, PoolKernel],
+    noise_var: float,
+    noise_std: float,
+    width: type[ct.TheoryWidth],
 ) -> float:
     """Share of runs in which the truth is within the bound at every round, for every pair."""
     graph, pool, kernel = setting
@@ -34,7 +37,9 @@ def coverage(
         weights = rng.normal(size=(kernel.n_users, kernel.n_arms)) * 0.3
         truth = weights @ kernel.arm_cov
         bound = sqrt(
-            ct.joint_penalty(weights, graph=graph, arms=pool, arm_kernel=ct.SquaredExponential(1.0), laplacian_ridge=0.5)
+            ct.joint_penalty(
+                weights, graph=graph, arms=pool, arm_kernel=ct.SquaredExponential(1.0), laplacian_ridge=0.5
+            )
         )
         beta = width(norm_bound=bound, noise_std=noise_std, failure_prob=FAILURE_PROB)
         model = GridModel(kernel, noise_var=noise_var)
@@ -58,7 +63,7 @@ def all_covered(model: GridModel, truth: np.ndarray, beta: Width, noise_std: flo
 class WithoutOneOverLambda(ct.TheoryWidth):
     """A mutant: the same width with the 1/lambda in front of the noise term forgotten."""
 
-    def __call__(self, t: int, model: Belief) -> float:
+    def __call__(self, t: int, model: Belief) -> float:  # noqa: ARG002 - the signature of a width
         scale = self.noise_std**2
         return self.norm_bound + sqrt(scale * (2 * log(1 / self.failure_prob) + model.info_gain))
 

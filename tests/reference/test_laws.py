@@ -82,4 +82,6 @@ def test_the_recursion_is_the_papers() -> None:
             mean, std = model.predict(each)
             np.testing.assert_allclose(mean, mu[each * 4 : each * 4 + 4], atol=1e-11)
             np.testing.assert_allclose(std**2, q.diagonal()[each * 4 : each * 4 + 4], atol=1e-11)
-            np.testing.assert_allclose(model.covariance(each), q[each * 4 : each * 4 + 4, each * 4 : each * 4 + 4], atol=1e-11)
+            np.testing.assert_allclose(
+                model.covariance(each), q[each * 4 : each * 4 + 4, each * 4 : each * 4 + 4], atol=1e-11
+            )

@@ -54,7 +54,7 @@ def feed(model: Model, updates: int, noise_std: float) -> tuple[Long, Long]:
     truth = rng.normal(size=N_USERS * N_ARMS) * 2
     rewards = truth[pairs] + noise_std * rng.normal(size=updates)
     for pair, reward in zip(pairs.tolist(), rewards.tolist(), strict=True):
-        model.learn(*divmod(pair, N_ARMS), reward)
+        model.learn(pair // N_ARMS, pair % N_ARMS, reward)
     counts = np.bincount(pairs, minlength=len(truth)).astype(np.longdouble)
     sums = np.zeros(len(truth), dtype=np.longdouble)
     np.add.at(sums, pairs, rewards.astype(np.longdouble))

@@ -15,7 +15,7 @@ def features_of_all_pairs(kernel: PoolKernel) -> Array:
     """phi(x, u) for every pair, one a row: any square root of the joint kernel matrix will do."""
     joint = np.kron(kernel.user_cov, kernel.arm_cov)
     values, vectors = np.linalg.eigh(joint)
-    return vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 @given(case=cases(smallest_noise=1e-2))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.kernels import pool_kernel
 from coterie.models import GridModel
-from strategies import arm_kernels, graphs, pools
+from strategies import Array, arm_kernels, graphs, pools
 
 RIDGES = st.floats(0.05, 3.0)
 SEEDS = st.integers(0, 1000)
@@ -20,10 +20,14 @@ def test_penalty_is_graph_roughness_plus_ridge(
 ) -> None:
     weights = np.random.default_rng(seed).normal(size=(graph.n_users, len(pool)))
     gram = arm_kernel.resolve(pool.features).gram(pool.features)
-    norm = lambda f: float(f @ gram @ f)  # noqa: E731 - the squared norm of sum_a f_a K_x(., x_a)
     index = graph.index
-    rough = sum(w * norm(weights[index[u]] - weights[index[v]]) for u, v, w in graph.edges())
-    ridge = rho * sum(norm(row) for row in weights)
+
+    def norm(f: Array) -> float:
+        """The squared norm of sum_a f_a K_x(., x_a)."""
+        return float(f @ gram @ f)
+
+    rough = sum((w * norm(weights[index[u]] - weights[index[v]]) for u, v, w in graph.edges()), 0.0)
+    ridge = rho * sum((norm(row) for row in weights), 0.0)
     got = ct.joint_penalty(weights, graph=graph, arms=pool, arm_kernel=arm_kernel, laplacian_ridge=rho)
     assert got == pytest.approx(rough + ridge, rel=1e-9, abs=1e-9)
 
@@ -74,7 +78,7 @@ def test_posterior_mean_minimises_the_regularised_regression(
     mean = np.array([model.predict(user)[0] for user in range(graph.n_users)])
     weights = np.linalg.solve(kernel.arm_cov, mean.T).T
 
-    def objective(coefficients: np.ndarray) -> float:
+    def objective(coefficients: Array) -> float:
         values = coefficients @ kernel.arm_cov
         error = sum((values[user, arm] - reward) ** 2 for user, arm, reward in history)
         penalty = ct.joint_penalty(coefficients, graph=graph, arms=pool, arm_kernel=arm_kernel, laplacian_ridge=rho)

@@ -188,14 +188,12 @@ def self_loop(edge: object) -> GraphError:
 
 
 def _check_symmetric(directed: sp.csr_array, ids: tuple[Hashable, ...]) -> None:
-    gap = abs(directed - directed.T.tocsr()).tocoo()
-    if not gap.nnz:
-        return
-    largest = directed.maximum(directed.T.tocsr())
-    bad = np.flatnonzero(gap.data > ROUNDING * np.asarray(largest[gap.row, gap.col]).ravel())
+    back = directed.T.tocsr()
+    excess = (abs(directed - back) - ROUNDING * directed.maximum(back)).tocoo()
+    bad = np.flatnonzero(excess.data > 0)
     if bad.size:
-        i, j = int(gap.row[bad[0]]), int(gap.col[bad[0]])
-        there, back = float(directed[i, j]), float(directed[j, i])
-        problem = f"({ids[i]!r}, {ids[j]!r}) has weight {there} and ({ids[j]!r}, {ids[i]!r}) has {back}"
+        i, j = int(excess.row[bad[0]]), int(excess.col[bad[0]])
+        there, back_again = float(directed[i, j]), float(directed[j, i])
+        problem = f"({ids[i]!r}, {ids[j]!r}) has weight {there} and ({ids[j]!r}, {ids[i]!r}) has {back_again}"
         remedy = "Correct the matrix, or pass symmetrise='max', 'mean' or 'min'"
         raise GraphError(problem, "weights are the same in both directions", remedy)

@@ -41,9 +41,8 @@ def _successes(n_trials: int, prob: float, rng: np.random.Generator) -> Indices:
 def _pair_of(number: Indices) -> Pairs:
     """Returns the pairs (i, j), i < j, with these numbers in the order (0,1), (0,2), (1,2), (0,3), ..."""
     j = ((1 + np.sqrt(1 + 8 * number.astype(np.float64))) / 2).astype(np.int64)
-    # The square root is rounded; one step either way puts it right.
+    # Past 10^8 users the square root can be rounded up to the next whole number, and never down.
     j -= j * (j - 1) // 2 > number
-    j += j * (j + 1) // 2 <= number
     return number - j * (j - 1) // 2, j
 
 

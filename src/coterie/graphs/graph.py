@@ -189,7 +189,7 @@ class UserGraph(StoredGraph):
         """The second smallest eigenvalue of L; 0 when the graph is not connected or has one user."""
         return self._extremes[0] if self.is_connected else 0.0
 
-    def add_user(self, user: Hashable, friends: Mapping[Hashable, float] | None = None) -> tuple[Self, GraphChange]:
+    def add_user(self, user: Hashable, friends: Mapping[Any, float] | None = None) -> tuple[Self, GraphChange]:
         """Returns the graph with one more user, in the last row so that all others keep theirs; O(edges).
 
         Examples:

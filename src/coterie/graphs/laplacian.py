@@ -95,7 +95,8 @@ def blocks(weights: sp.csr_array, parts: Components) -> Iterator[tuple[Indices, 
     order = np.argsort(parts.labels, kind="stable")
     # Sorting the users by component once makes each block a cheap contiguous slice.
     grouped = weights[order][:, order]
-    ends = np.cumsum(np.bincount(parts.labels, minlength=parts.count))
-    for start, end in zip(np.append(0, ends[:-1]), ends, strict=True):
+    sizes = np.bincount(parts.labels, minlength=parts.count)
+    ends = np.cumsum(sizes)
+    for start, end in zip(ends - sizes, ends, strict=True):
         if end - start > 1:
             yield order[start:end], grouped[start:end, start:end]

@@ -18,7 +18,7 @@ from coterie.graphs.laplacian import Components, blocks, degrees, laplacian
 
 DENSE_LIMIT = 2_000  # up to here a dense eigendecomposition takes a second or two
 FULL_LIMIT = 20_000  # beyond it the eigenvectors alone take more than 3 GB
-FACTOR_LIMIT = 50_000_000  # stored numbers of a sparse factor, about 1 GB with their indices
+FACTOR_LIMIT = 100_000_000  # bound on the entries of a sparse factor: at worst 2 GB, in practice far less
 _RESTARTS = 3_000
 
 
@@ -147,7 +147,7 @@ def _lanczos(matrix: sp.csr_array, k: int, null: Floats | None) -> tuple[Floats,
     profile = _profile(matrix)
     # A graph that spreads out at once fills its factors, but its spectrum has gaps that plain Lanczos finds
     # quickly. A graph with narrow cuts is the opposite. The profile of the reordered matrix tells them apart.
-    direct = profile <= FACTOR_LIMIT and profile <= n_users**2 / 10
+    direct = profile <= FACTOR_LIMIT and profile <= n_users**2 / 4
     known = np.empty((n_users, 0)) if null is None else null[:, None]
     try:
         return _all_copies(matrix, _inverse(matrix) if direct else _complement(matrix), k, known)
@@ -165,7 +165,8 @@ def _all_copies(
     """Returns the k smallest eigenpairs outside `known`; a repeated eigenvalue is found as often as it occurs."""
     values, vectors = _ritz(matrix, _run(apply, k, known))
     # One Krylov space can miss copies of an eigenvalue; the space orthogonal to those found still holds them.
-    while k > 1:
+    # The first is never missed and each pass finds at least one more, so k - 1 passes are enough.
+    for _ in range(k - 1):
         extra, missed = _ritz(matrix, _run(apply, min(k, 4), np.hstack([known, vectors])))
         if extra[0] >= values[-1] - 1e-8 * max(values[-1], extra[-1]):
             break
@@ -189,7 +190,7 @@ def _run(apply: Callable[[Floats], Floats], k: int, known: Floats) -> Floats:
 
     operator = LinearOperator((n_users, n_users), matvec=lambda x: away(apply(away(x.ravel()))), dtype=np.float64)
     start = away(np.random.default_rng(known.shape[1]).standard_normal(n_users))
-    basis_size = min(n_users - 1, max(2 * k + 1, 160))
+    basis_size = min(n_users - 1, max(2 * k + 1, 40))
     vectors: Floats = eigsh(operator, k=k, which="LA", v0=start, ncv=basis_size, maxiter=_RESTARTS, tol=1e-12)[1]
     return vectors
 

@@ -20,7 +20,9 @@ def checked_psd(matrix: Any, size: int | None, *, what: str) -> Array:
     out = np.array(matrix, dtype=np.float64)
     if out.ndim != 2 or out.shape[0] != out.shape[1] or (size is not None and len(out) != size):
         expected = "square" if size is None else f"({size}, {size})"
-        raise DimensionError(f"the {what} has shape {out.shape}", f"it must be {expected}", "Pass one row for each of them")
+        raise DimensionError(
+            f"the {what} has shape {out.shape}", f"it must be {expected}", "Pass one row for each of them"
+        )
     if not np.isfinite(out).all():
         raise KernelError(f"the {what} holds NaN or infinite values", "all entries are finite", "Mend the matrix")
     scale = float(np.abs(out).max(initial=0.0))
@@ -131,7 +133,9 @@ class PoolKernel(JointKernel):
         """Returns the arm's row in the pool."""
         if isinstance(arm, int | np.integer) and 0 <= arm < self.n_arms:
             return int(arm)
-        raise DimensionError(f"arm index {arm!r} is out of range", f"rows are 0 to {self.n_arms - 1}", "Use a row of the pool")
+        raise DimensionError(
+            f"arm index {arm!r} is out of range", f"rows are 0 to {self.n_arms - 1}", "Use a row of the pool"
+        )
 
     def checked_arms(self, arms: Any) -> Index:
         """Returns the arms' rows in the pool; None means all of them."""
@@ -140,7 +144,9 @@ class PoolKernel(JointKernel):
         rows = np.asarray(arms, dtype=np.intp)
         if rows.ndim != 1 or (rows.size and (rows.min() < 0 or rows.max() >= self.n_arms)):
             raise DimensionError(
-                f"arm indices {rows.tolist()!r} are out of range", f"rows are 0 to {self.n_arms - 1}", "Use rows of the pool"
+                f"arm indices {rows.tolist()!r} are out of range",
+                f"rows are 0 to {self.n_arms - 1}",
+                "Use rows of the pool",
             )
         return rows
 
@@ -164,7 +170,7 @@ class PoolKernel(JointKernel):
 
     def pair_variances(self) -> Array:
         """Returns the prior variances of all pairs, user by user."""
-        return np.multiply.outer(self.user_cov.diagonal(), self._arm_variance).ravel()
+        return np.asarray(np.multiply.outer(self.user_cov.diagonal(), self._arm_variance)).ravel()
 
 
 class FreeKernel(JointKernel):
@@ -192,13 +198,17 @@ class FreeKernel(JointKernel):
         """Returns the arm's vector."""
         vector = np.asarray(arm, dtype=np.float64)
         if vector.ndim != 1:
-            raise DimensionError(f"an arm of shape {vector.shape}", "an arm is one vector", "Pass one row of the candidates")
-        return self.checked_arms(vector[None, :])[0]
+            raise DimensionError(
+                f"an arm of shape {vector.shape}", "an arm is one vector", "Pass one row of the candidates"
+            )
+        return np.asarray(self.checked_arms(vector[None, :])[0])
 
     def checked_arms(self, arms: Any) -> Array:
         """Returns the arms' vectors, one a row."""
         if arms is None:
-            raise ArmError("no arms were given", "without a pool there is no list of all arms", "Pass an array of vectors")
+            raise ArmError(
+                "no arms were given", "without a pool there is no list of all arms", "Pass an array of vectors"
+            )
         return checked_features(arms, what="candidates")
 
     def key(self, user: int, arm: Array) -> tuple[int, bytes]:

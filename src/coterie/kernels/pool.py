@@ -65,7 +65,9 @@ def checked_features(features: Any, *, what: str) -> Array:
         raise ArmError(f"the {what} are not numbers", "a row of finite numbers for each arm", "Encode them") from None
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
         raise DimensionError(
-            f"the {what} have shape {rows.shape}", "the shape is (number of arms, dimension)", "Pass one row for each arm"
+            f"the {what} have shape {rows.shape}",
+            "the shape is (number of arms, dimension)",
+            "Pass one row for each arm",
         )
     if not np.isfinite(rows).all():
         row, column = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])

@@ -16,7 +16,9 @@ from coterie.kernels.joint import checked_psd
 
 def _positive(name: str, value: float) -> None:
     if not (np.isfinite(value) and value > 0):
-        raise KernelError(f"{name} is {value!r}", "it must be a finite number > 0", f"Choose a positive {name}, say 0.1")
+        raise KernelError(
+            f"{name} is {value!r}", "it must be a finite number > 0", f"Choose a positive {name}, say 0.1"
+        )
 
 
 class UserKernel(ABC):
@@ -198,7 +200,9 @@ class SpectralRBF(UserKernel):
             raise KernelError(f"k is {self.k!r}", "it must be a whole number >= 1", "Choose, say, 8")
         if isinstance(self.bandwidth, str):
             if self.bandwidth != "median":
-                raise KernelError(f"bandwidth is {self.bandwidth!r}", 'it is a number > 0 or "median"', "Use one of these")
+                raise KernelError(
+                    f"bandwidth is {self.bandwidth!r}", 'it is a number > 0 or "median"', "Use one of these"
+                )
         else:
             _positive("bandwidth", self.bandwidth)
 

@@ -74,14 +74,14 @@ def choose_engine(
     allowed = available_memory() if memory_limit is None else memory_limit
     pairs = f"{kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
     if grid_bytes(size) > allowed:
-        return EngineChoice(
-            "exact", f"chosen because the grid of {pairs} needs {grid_bytes(size) / 2**30:.1f} GiB and {allowed / 2**30:.1f} are allowed"
-        )
+        needed = f"{grid_bytes(size) / 2**30:.1f} GiB and {allowed / 2**30:.1f} are allowed"
+        return EngineChoice("exact", f"chosen because the grid of {pairs} needs {needed}")
     if expected_rounds is None:
         if size <= SMALL_GRID:
             return EngineChoice("grid", f"chosen because the grid of {pairs} is small")
         return EngineChoice(
-            "hybrid", f"chosen because the number of rounds is not known: exact while they are few, then the grid of {pairs}"
+            "hybrid",
+            f"chosen because the number of rounds is not known: exact while they are few, then the grid of {pairs}",
         )
     on_grid, on_exact = grid_cost(size, expected_rounds), exact_cost(size, expected_rounds)
     engine = "grid" if on_grid <= on_exact else "exact"
@@ -124,7 +124,9 @@ def make_model(
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
     if engine not in ENGINES:
-        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", "Use one of these")
+        raise UnknownNameError(
+            f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", "Use one of these"
+        )
     unknown = sorted(set(options) - OPTIONS[engine])
     if unknown:
         known = listed(sorted(OPTIONS[engine])) or "none"

@@ -1,13 +1,13 @@
 """The textbook formula, rebuilt every time: slow, obviously right, and the reference for ever."""
 
+from math import log, pi
 from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
-from coterie.models.base import LOG_2PI, Index, Model
-from coterie.models.history import History
+from coterie.models.base import DRIFT_TOLERANCE, Model, checked_noise_var
 
 
 class DenseModel(Model):
@@ -31,20 +31,39 @@ class DenseModel(Model):
 
     @property
     def info_gain(self) -> float:
-        """log det(I + K_t/noise_var), computed anew."""
+        """Log det(I + K_t/noise_var), computed anew."""
         if not self._users:
             return 0.0
         return float(np.linalg.slogdet(self._gram() / self._noise_var + np.eye(len(self._users)))[1])
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """log N(y; 0, K_t + noise_var I), computed anew."""
+        """Log N(y; 0, K_t + noise_var I), computed anew."""
         if not self._users:
             return 0.0
         rewards = np.array(self._rewards)
         noisy = self._noisy_gram()
         fit = float(rewards @ np.linalg.solve(noisy, rewards))
-        return -0.5 * (fit + float(np.linalg.slogdet(noisy)[1]) + len(rewards) * LOG_2PI)
+        return -0.5 * (fit + float(np.linalg.slogdet(noisy)[1]) + len(rewards) * log(2 * pi))
+
+    def read(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std."""
+        prior = self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms)
+        if not self._users:
+            return np.zeros(len(arms)), np.sqrt(prior)
+        cross = self._cross(user, arms)
+        weights = np.linalg.solve(self._noisy_gram(), cross.T)
+        mean = weights.T @ np.array(self._rewards)
+        return mean, np.sqrt(np.maximum(prior - np.sum(cross.T * weights, axis=0), 0.0))
+
+    def read_covariance(self, user: int, arms: Any) -> Array:
+        """Returns the joint covariance."""
+        users = np.full(len(arms), user)
+        prior = self.kernel.cross(users, arms, users, arms)
+        if not self._users:
+            return prior
+        cross = self._cross(user, arms)
+        return np.asarray(prior - cross @ np.linalg.solve(self._noisy_gram(), cross.T))
 
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Remembers one reward."""
@@ -56,35 +75,21 @@ class DenseModel(Model):
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Remembers many rewards."""
         users, arms, rewards = list(users), list(arms), list(rewards)
-        self._checked_batch(users, arms, rewards)
+        self.checked_batch(users, arms, rewards)
         for user, arm, reward in zip(users, arms, rewards, strict=True):
             self.update(user, arm, reward)
 
-    def read(self, user: int, arms: Any) -> tuple[Array, Array]:
-        prior = self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms)
-        if not self._users:
-            return np.zeros(len(arms)), np.sqrt(prior)
-        cross = self._cross(user, arms)
-        weights = np.linalg.solve(self._noisy_gram(), cross.T)
-        mean = weights.T @ np.array(self._rewards)
-        return mean, np.sqrt(np.maximum(prior - np.sum(cross.T * weights, axis=0), 0.0))
+    def set_noise_var(self, noise_var: float) -> None:
+        """Changes the noise variance."""
+        self._noise_var = checked_noise_var(noise_var)
 
-    def _covariance(self, user: int, arms: Any) -> Array:
-        users = np.full(len(arms), user)
-        prior = self.kernel.cross(users, arms, users, arms)
-        if not self._users:
-            return prior
-        cross = self._cross(user, arms)
-        return np.asarray(prior - cross @ np.linalg.solve(self._noisy_gram(), cross.T))
+    def set_user_cov(self, user_cov: Any) -> None:
+        """Changes the user covariance."""
+        self.kernel = self.kernel.with_user_cov(user_cov)
 
-    def _reset(self) -> None:
-        """Nothing is kept but the observations."""
-
-    def _absorb(self, batch: History) -> None:
-        """Nothing is kept but the observations."""
-
-    def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
-        raise AssertionError("the dense model conditions on nothing ahead of a question")
+    def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
+        """Returns no drift: every answer is computed anew."""
+        return Drift(0.0, 0.0, tolerance, healed=False)
 
     def _gram(self) -> Array:
         users, arms = np.array(self._users), np.array(self._arms)

@@ -9,10 +9,11 @@ from coterie.algebra import PanelCholesky, cholesky, log_det_of_factor, solve_lo
 from coterie.contracts import Array
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel
-from coterie.models.base import Index, Model
+from coterie.models.base import Index
+from coterie.models.conditioned import ConditionedModel
 
 
-class ExactModel(Model):
+class ExactModel(ConditionedModel):
     """Equation 4 of the paper, with the factor of K_t + noise grown by rows and never copied or inverted.
 
     Scoring q arms after k distinct pairs costs q k^2 / 2 multiply-adds; memory is about 4 k^2 bytes. A repeated pair
@@ -47,6 +48,7 @@ class ExactModel(Model):
         self._scored: tuple[int, Any, Array, Array, Array] | None = None
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std."""
         prior = self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms)
         if self._arms is None:
             return np.zeros(len(arms)), np.sqrt(prior)
@@ -57,7 +59,8 @@ class ExactModel(Model):
         self._scored = user, arms, solved, mean, variance
         return mean, np.sqrt(variance)
 
-    def _covariance(self, user: int, arms: Any) -> Array:
+    def read_covariance(self, user: int, arms: Any) -> Array:
+        """Returns the joint covariance."""
         users = np.full(len(arms), user)
         prior = self.kernel.cross(users, arms, users, arms)
         if self._arms is None:

@@ -10,7 +10,8 @@ from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solv
 from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, PoolKernel
-from coterie.models.base import CHUNK, LOG_2PI, Index, Model
+from coterie.models.base import Index
+from coterie.models.conditioned import CHUNK, LOG_2PI, ConditionedModel
 from coterie.models.history import History
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
@@ -22,7 +23,9 @@ CORRECTIONS = ("variance", "dominating", "none")
 def eigen_features(covariance: Array, rank: int | None, *, what: str) -> tuple[Array, float, float]:
     """Returns features F with F F' the best approximation of this rank, the first and the first lost eigenvalue."""
     if rank is not None and not (isinstance(rank, int | np.integer) and 1 <= rank <= len(covariance)):
-        raise ParameterError(f"{what} is {rank!r}", f"it is a whole number from 1 to {len(covariance)}", "Leave it out for all")
+        raise ParameterError(
+            f"{what} is {rank!r}", f"it is a whole number from 1 to {len(covariance)}", "Leave it out for all"
+        )
     values, vectors = np.linalg.eigh(covariance)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     kept = rank or max(1, int(np.sum(values > len(values) * np.finfo(float).eps * values[0])))
@@ -30,7 +33,7 @@ def eigen_features(covariance: Array, rank: int | None, *, what: str) -> tuple[A
     return vectors[:, :kept] * np.sqrt(values[:kept]), float(values[0]), lost
 
 
-class FeaturesModel(Model):
+class FeaturesModel(ConditionedModel):
     """f(u, x) = w . (features of u (x) features of x), w standard normal: memory does not grow with time.
 
     The features of users are the `user_rank` largest eigenpairs of the user covariance (for the paper's kernel, the
@@ -70,7 +73,9 @@ class FeaturesModel(Model):
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
         if correction not in CORRECTIONS:
-            raise ParameterError(f"correction is {correction!r}", f"it is one of {', '.join(CORRECTIONS)}", "Use one of these")
+            raise ParameterError(
+                f"correction is {correction!r}", f"it is one of {', '.join(CORRECTIONS)}", "Use one of these"
+            )
         self.user_rank, self.arm_rank, self.correction = user_rank, arm_rank, correction
         self._memory_limit = memory_limit
         self._configure(pool, self._noise_var)
@@ -79,7 +84,7 @@ class FeaturesModel(Model):
     @property
     def n_features(self) -> int:
         """Number of features of a pair."""
-        return self._user_features.shape[1] * self._arm_features.shape[1]
+        return int(self._user_features.shape[1] * self._arm_features.shape[1])
 
     @property
     def nbytes(self) -> int:
@@ -90,7 +95,7 @@ class FeaturesModel(Model):
         """Returns in words which engine this is, why, and what truncation costs."""
         return (
             f"{super().explain()} {self._user_features.shape[1]} user x {self._arm_features.shape[1]} arm features; "
-            f"largest error of the prior covariance {self.prior_error:.3g} (spectral norm {self.prior_error_norm:.3g}), "
+            f"largest error of the prior covariance {self.prior_error:.3g}, spectral norm {self.prior_error_norm:.3g}, "
             f"correction {self.correction!r}."
         )
 
@@ -145,6 +150,7 @@ class FeaturesModel(Model):
         return mean, shared, own * kept
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std."""
         mean, shared, own = self._posterior(user, arms)
         variance = np.maximum(shared.diagonal() + own, 0.0)
         if self.correction == "dominating":
@@ -153,7 +159,8 @@ class FeaturesModel(Model):
             variance = np.minimum(variance, self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms))
         return mean, np.sqrt(variance)
 
-    def _covariance(self, user: int, arms: Index) -> Array:
+    def read_covariance(self, user: int, arms: Index) -> Array:
+        """Returns the joint covariance."""
         _, shared, own = self._posterior(user, arms)
         shared[np.diag_indices_from(shared)] += own
         return shared
@@ -214,9 +221,7 @@ class FeaturesModel(Model):
         normaliser = np.sum(np.log(new) - before - np.log(gained)) + np.sum(~first) * LOG_2PI
         moved = np.sum(old * (mean - old_mean) ** 2 * (1 + old / gained))
         counts = np.sum(np.log(count) - np.log(np.where(first, 1.0, old_count)))
-        return 0.5 * float(
-            normaliser + moved - counts - n_contrasts * (LOG_2PI + log(noise_var)) - scatter / noise_var
-        )
+        return 0.5 * float(normaliser + moved - counts - n_contrasts * (LOG_2PI + log(noise_var)) - scatter / noise_var)
 
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         rows = self._rows(users, arms)

@@ -9,11 +9,13 @@ from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solv
 from coterie.algebra.covariance import default_block_size
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
-from coterie.models.base import Index, Model
+from coterie.models.base import Index
+from coterie.models.conditioned import ConditionedModel
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
 
-class GridModel(Model):
+
+class GridModel(ConditionedModel):
     """Mean, variance and covariance over all n x m pairs (equation 5 of the paper).
 
     A round costs n^2 m^2 / 2 multiply-adds at matrix-matrix speed; memory is one (n m)^2 matrix and a block of columns.
@@ -55,10 +57,12 @@ class GridModel(Model):
         self._variance = self.kernel.pair_variances()
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std."""
         pairs = arms + user * self._n_arms
-        return self._mean.take(pairs), np.sqrt(np.maximum(self._variance.take(pairs), 0.0))
+        return self._mean[pairs], np.sqrt(np.maximum(self._variance[pairs], 0.0))
 
-    def _covariance(self, user: int, arms: Index) -> Array:
+    def read_covariance(self, user: int, arms: Index) -> Array:
+        """Returns the joint covariance."""
         return self._cov.block(arms + user * self._n_arms)
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
@@ -98,8 +102,6 @@ class GridModel(Model):
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         super()._configure(require_pool(kernel, self.engine), noise_var)
-
-
 
 
 def grid_bytes(n_pairs: int) -> int:

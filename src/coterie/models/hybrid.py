@@ -6,7 +6,8 @@ from typing import Any
 from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, PoolKernel
-from coterie.models.base import Index, Model
+from coterie.models.base import Index
+from coterie.models.conditioned import ConditionedModel
 from coterie.models.exact import ExactModel
 from coterie.models.grid import GridModel, require_grid_memory
 from coterie.models.need import require_pool
@@ -19,7 +20,7 @@ def integer_cube_root(value: int) -> int:
         >>> integer_cube_root(26), integer_cube_root(27)
         (2, 3)
     """
-    root = round(value ** (1 / 3))
+    root: int = round(value ** (1 / 3))
     while root**3 > value:
         root -= 1
     while (root + 1) ** 3 <= value:
@@ -32,7 +33,7 @@ def paper_switch(kernel: PoolKernel) -> int:
     return min(1500, integer_cube_root(kernel.n_users) * kernel.n_arms)
 
 
-class HybridModel(Model):
+class HybridModel(ConditionedModel):
     """`exact` for the first `switch_after` observations, then `grid`; both equal the batch posterior.
 
     A run that ends early never pays for the (n m)^2 matrix.
@@ -62,7 +63,7 @@ class HybridModel(Model):
             raise ParameterError(f"switch_after is {switch_after!r}", "it is a whole number >= 0", "Leave it out")
         self.switch_after = paper_switch(pool) if switch_after is None else switch_after
         require_grid_memory(pool, memory_limit)
-        self._inner: Model = self._adopted(ExactModel(pool, noise_var=noise_var))
+        self._inner: ConditionedModel = self._adopted(ExactModel(pool, noise_var=noise_var))
 
     @property
     def stage(self) -> str:
@@ -76,7 +77,7 @@ class HybridModel(Model):
 
     def explain(self) -> str:
         """Returns in words which engine this is, why, and at which stage it is."""
-        return f"{super().explain()} Stage {self.stage!r}; the switch to 'grid' comes after {self.switch_after} observations."
+        return f"{super().explain()} Stage {self.stage!r}; 'grid' takes over after {self.switch_after} observations."
 
     def _needs_repair(self) -> bool:
         if self.stage == "exact" and self.n_observations > self.switch_after:
@@ -85,7 +86,7 @@ class HybridModel(Model):
             return True
         return self._inner._needs_repair()
 
-    def _adopted(self, inner: Model) -> Model:
+    def _adopted(self, inner: ConditionedModel) -> ConditionedModel:
         inner.history = self.history
         inner.jitter = self.jitter
         return inner
@@ -101,10 +102,12 @@ class HybridModel(Model):
         self._inner._settle()
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std."""
         return self._inner.read(user, arms)
 
-    def _covariance(self, user: int, arms: Index) -> Array:
-        return self._inner._covariance(user, arms)
+    def read_covariance(self, user: int, arms: Index) -> Array:
+        """Returns the joint covariance."""
+        return self._inner.read_covariance(user, arms)
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         return self._inner._condition_one(user, arm, reward)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array, Choice, UserId
-from coterie.errors import CandidatesError, ParameterError, UnknownUserError, listed
+from coterie.errors import CandidatesError, NumericalError, ParameterError, UnknownUserError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import Model
@@ -74,9 +74,7 @@ class Policy:
         width = self.width
         if callable(width):
             width = float(width(self.model.n_observations + 1, self.model))
-        score = self._score(
-            mean, std, width, model=self.model, user=row, arms=arms, draws=self._draws, number=number
-        )
+        score = self._score(mean, std, width, model=self.model, user=row, arms=arms, draws=self._draws, number=number)
         best = self._best(score, row, arms, number)
         self.n_decisions = number + 1
         return Choice(user, ids[best], best, float(mean[best]), float(std[best]), float(score[best]), number)
@@ -113,9 +111,17 @@ class Policy:
 
     def _best(self, score: Array, row: int, arms: Any, number: int) -> int:
         """Returns the position of the highest score, ties broken at random."""
-        best = int(score.argmax())
-        ties = np.flatnonzero(score >= score[best] - self._tolerance(row, arms))
-        return best if len(ties) == 1 else int(ties[self._draws.pick(number, len(ties))])
+        values = score.tolist()
+        highest = max(values)
+        bar = highest - self._tolerance(row, arms)
+        ties = [i for i, value in enumerate(values) if value >= bar]
+        if not ties:
+            raise NumericalError(
+                f"the scores of the candidates are {listed(values)}",
+                "they must be numbers",
+                "Check the width and the model's explain()",
+            )
+        return ties[0] if len(ties) == 1 else ties[self._draws.pick(number, len(ties))]
 
     def _tolerance(self, row: int, arms: Any) -> float:
         """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std."""
@@ -180,8 +186,10 @@ class Policy:
 
     def _vectors(self, candidates: Any) -> tuple[Any, Any]:
         if candidates is not None and len(candidates) == 0:
-            raise CandidatesError("there are no candidates", "at least one is needed", "Pass an array with one row each")
-        rows = self.model._checked_arms(candidates)
+            raise CandidatesError(
+                "there are no candidates", "at least one is needed", "Pass an array with one row each"
+            )
+        rows = self.model.checked_arms(candidates)
         if len(rows) > 1 and len(np.unique(rows, axis=0)) < len(rows):
             raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
         return rows, rows

@@ -145,7 +145,9 @@ _OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
 def _recipe(name: str) -> Recipe:
     if name in RECIPES:
         return RECIPES[name]
-    raise UnknownNameError(f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", "Use one of these")
+    raise UnknownNameError(
+        f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", "Use one of these"
+    )
 
 
 def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
@@ -154,7 +156,9 @@ def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
     if sampling in recipe.scores:
         return recipe.scores[sampling]
     raise UnknownNameError(
-        f"sampling {sampling!r} is unknown to {name!r}", f"it knows {listed(recipe.scores)}", "Leave it out, or use one of these"
+        f"sampling {sampling!r} is unknown to {name!r}",
+        f"it knows {listed(recipe.scores)}",
+        "Leave it out, or use one of these",
     )
 
 
@@ -189,7 +193,11 @@ def _check_types(graph: Any, arms: Any, arm_kernel: Any, user_kernel: Any) -> No
     ):
         if value is not None and not isinstance(value, kind):
             raise ParameterError(
-                f"{what} is a {type(value).__name__}", f"it must be a coterie.{kind.__name__}", f"Wrap it in {kind.__name__}"
+                f"{what} is a {type(value).__name__}",
+                f"it must be a coterie.{kind.__name__}",
+                f"Wrap it in {kind.__name__}",
             )
     if graph is None:
-        raise ParameterError("graph is None", "a policy needs its users", "Pass UserGraph.from_edges(...), or families.empty(n)")
+        raise ParameterError(
+            "graph is None", "a policy needs its users", "Pass UserGraph.from_edges(...), or families.empty(n)"
+        )

@@ -36,7 +36,9 @@ class SpectralSchedule:
             )
         if not 0 < self.floor <= self.ceiling:
             raise ParameterError(
-                f"floor is {self.floor!r} and ceiling {self.ceiling!r}", "0 < floor <= ceiling", "Exchange or raise them"
+                f"floor is {self.floor!r} and ceiling {self.ceiling!r}",
+                "0 < floor <= ceiling",
+                "Exchange or raise them",
             )
 
     def value(self, t: int, *, spectral_ratio: float) -> float:

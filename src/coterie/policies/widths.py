@@ -30,9 +30,13 @@ class TheoryWidth:
     def __post_init__(self) -> None:
         for name, value in (("norm_bound", self.norm_bound), ("noise_std", self.noise_std)):
             if not (isfinite(value) and value >= 0):
-                raise ParameterError(f"{name} is {value!r}", "it is a finite number >= 0", "Give a bound you believe in")
+                raise ParameterError(
+                    f"{name} is {value!r}", "it is a finite number >= 0", "Give a bound you believe in"
+                )
         if not 0 < self.failure_prob < 1:
-            raise ParameterError(f"failure_prob is {self.failure_prob!r}", "it lies between 0 and 1", "Choose, say, 0.05")
+            raise ParameterError(
+                f"failure_prob is {self.failure_prob!r}", "it lies between 0 and 1", "Choose, say, 0.05"
+            )
 
     def __call__(self, t: int, model: Belief) -> float:  # noqa: ARG002 - the model's log det knows the round
         """Returns beta_t from what the model has seen before this round."""
@@ -43,7 +47,8 @@ class TheoryWidth:
 def checked_width(width: Any) -> Width:
     """Returns the width if it is a finite number >= 0 or callable, and raises otherwise."""
     if callable(width):
-        return width
+        function: Callable[[int, Any], float] = width
+        return function
     if isinstance(width, int | float) and not isinstance(width, bool) and isfinite(width) and width >= 0:
         return float(width)
     raise ParameterError(f"width is {width!r}", "it is a number >= 0 or a function of (t, model)", "Choose, say, 1.0")

@@ -39,7 +39,9 @@ class World:
     def __init__(self, *, graph: UserGraph, arms: ArmPool, truth: Array, noise_std: float) -> None:
         if truth.shape != (graph.n_users, len(arms)):
             raise DimensionError(
-                f"a truth of shape {truth.shape}", f"it is ({graph.n_users}, {len(arms)})", "One row a user, one column an arm"
+                f"a truth of shape {truth.shape}",
+                f"it is ({graph.n_users}, {len(arms)})",
+                "One row a user, one column an arm",
             )
         if not (np.isfinite(noise_std) and noise_std >= 0):
             raise ParameterError(f"noise_std is {noise_std!r}", "it is a finite number >= 0", "Choose, say, 0.1")
@@ -52,7 +54,9 @@ class World:
         """Yields `horizon` rounds: a uniform user, distinct candidates, and the noise. The same for every policy."""
         if not 1 <= n_candidates <= len(self.arms):
             raise ParameterError(
-                f"n_candidates is {n_candidates!r}", f"it lies between 1 and {len(self.arms)}", "Show fewer, or add arms"
+                f"n_candidates is {n_candidates!r}",
+                f"it lies between 1 and {len(self.arms)}",
+                "Show fewer, or add arms",
             )
         users, shown, noise = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
         for _ in range(horizon):

@@ -57,13 +57,26 @@ def run_demo(*, trials: int, horizon: int, out: Path, name: str, seed: int = 0) 
     with require_extra("lab", "the demonstration"):
         import matplotlib  # noqa: F401 - asked for now, not after half a minute of work
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
     console = Console()
     console.print(
         f"[bold]Coterie[/bold]: {N_USERS} users in four communities, {N_ARMS} arms, {N_CANDIDATES} shown a round, "
         f"{horizon} rounds, {trials} worlds."
     )
-    bars = (TextColumn("{task.description:<16}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    bars = (
+        TextColumn("{task.description:<16}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
     with Progress(*bars, console=console) as progress:
         task = progress.add_task("starting", total=trials * len(LEARNERS))
         duel = run_duel(
@@ -81,7 +94,7 @@ def run_demo(*, trials: int, horizon: int, out: Path, name: str, seed: int = 0) 
         duel,
         path,
         title="Learning together beats learning alone",
-        subtitle=f"{N_USERS} users in 4 communities, {N_ARMS} arms, {N_CANDIDATES} shown a round, mean of {trials} worlds",
+        subtitle=f"{N_USERS} users in 4 communities, {N_ARMS} arms, {N_CANDIDATES} shown a round; {trials} worlds",
     )
     console.print(f"\nThe picture: {path}")
     return path

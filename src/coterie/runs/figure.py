@@ -46,7 +46,13 @@ def _label_lines(axes, finals, horizon: int) -> None:  # type: ignore[no-untyped
     for value, name, colour in sorted(finals):
         height = max(value, lowest + gap)
         axes.annotate(
-            f"{name}  {value:.0f}", (horizon, height), xytext=(6, 0), textcoords="offset points", va="center",
-            color=colour, fontsize=9, annotation_clip=False,
+            f"{name}  {value:.0f}",
+            (horizon, height),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            color=colour,
+            fontsize=9,
+            annotation_clip=False,
         )
         lowest = height

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.spatial.distance import cdist, pdist
 
 from coterie.errors import ArmError, CoterieError, DimensionError, KernelError
-from coterie.kernels import arm, arithmetic
+from coterie.kernels import arithmetic, arm
 from coterie.kernels.arm import (
     ArmKernel,
     Linear,

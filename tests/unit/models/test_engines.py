@@ -1,0 +1,186 @@
+"""What is particular to an engine: pending work unseen, memory, jitter, the switch, the choice of engine."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.algebra import JitterLog, cholesky
+from coterie.errors import FactorisationError
+from coterie.graphs import make_graph
+from coterie.kernels import FreeKernel, PoolKernel
+from coterie.models import (
+    ENGINES,
+    ExactModel,
+    GridModel,
+    HybridModel,
+    Model,
+    choose_engine,
+    make_model,
+    paper_switch,
+)
+from coterie.models.choose import OPTIONS
+
+RNG = np.random.default_rng(0)
+KERNEL = PoolKernel(
+    ct.Green().matrix(make_graph("erdos-renyi", 12, seed=3)), ct.SquaredExponential(1.0).gram(RNG.normal(size=(6, 2)))
+)
+
+
+def fill(model: Model, rounds: int = 200, seed: int = 0) -> None:
+    rng = np.random.default_rng(seed)
+    for _ in range(rounds):
+        model.update(int(rng.integers(12)), int(rng.integers(6)), float(rng.normal()))
+
+
+@pytest.mark.parametrize("block_size", [1, 2, 7, 64])
+def test_pending_work_is_never_visible(block_size: int) -> None:
+    model, plain = GridModel(KERNEL, block_size=block_size), ExactModel(KERNEL)
+    rng = np.random.default_rng(1)
+    for _ in range(90):
+        row = int(rng.integers(12)), int(rng.integers(6)), float(rng.normal())
+        for each in (model, plain):
+            each.update(*row)
+        user = int(rng.integers(12))
+        np.testing.assert_allclose(model.predict(user), plain.predict(user), atol=1e-9)
+        np.testing.assert_allclose(model.covariance(user, [4, 1, 3]), plain.covariance(user, [4, 1, 3]), atol=1e-9)
+
+
+def test_exact_collapses_repeats_so_that_its_factor_stays_bounded() -> None:
+    model = ExactModel(KERNEL)
+    fill(model, 2000)
+    assert model.n_observations == 2000
+    assert len(model.history) <= 72
+    assert model._factor.size <= 72 + 64
+
+
+def test_exact_grows_without_copying_the_factor() -> None:
+    """Panels that were full stay the very same arrays as the factor grows."""
+    model = ExactModel(FreeKernel(np.eye(1), ct.SquaredExponential(1.0)))
+    rows = RNG.normal(size=(300, 3))
+    for row in rows[:200]:
+        model.update(0, row, 0.1)
+    first = model._factor._left[0], model._factor._diagonal[0]
+    for row in rows[200:]:
+        model.update(0, row, 0.1)
+    assert model._factor._diagonal[0] is first[1]
+    assert model._factor.nbytes < 1.25 * 8 * 300**2
+
+
+def test_the_paper_switch() -> None:
+    """t_star = min(1500, floor(n^(1/3)) m), the root taken on integers."""
+    assert paper_switch(PoolKernel(np.eye(20), np.eye(10))) == 20
+    assert paper_switch(PoolKernel(np.eye(27), np.eye(10))) == 30
+    assert paper_switch(PoolKernel(np.eye(64), np.eye(400))) == 1500
+
+
+def test_hybrid_switches_once_and_agrees_on_both_sides() -> None:
+    model, grid = HybridModel(KERNEL, switch_after=30), GridModel(KERNEL)
+    rng = np.random.default_rng(2)
+    stages = []
+    for _ in range(60):
+        row = int(rng.integers(12)), int(rng.integers(6)), float(rng.normal())
+        model.update(*row)
+        grid.update(*row)
+        stages.append(model.stage)
+        np.testing.assert_allclose(model.predict(3), grid.predict(3), atol=1e-9)
+        assert model.info_gain == pytest.approx(grid.info_gain)
+    assert stages == ["exact"] * 30 + ["grid"] * 30
+    assert "Stage 'grid'" in model.explain()
+
+
+def test_jitter_is_used_only_when_needed_and_is_reported() -> None:
+    """A singular kernel with a tiny noise variance needs it; an ordinary one does not."""
+    fine = GridModel(KERNEL)
+    fill(fine)
+    fine.rebuild()
+    assert fine.jitter.count == 0
+    singular = GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
+    singular.update_many([0] * 40, range(40), [1.0] * 40)
+    assert singular.jitter.count > 0
+    assert 0 < singular.jitter.largest <= 1e-8
+    assert "Jitter used" in singular.explain()
+    np.testing.assert_allclose(singular.predict(0)[0], 1.0, atol=1e-4)
+
+
+@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense"}))
+def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second block of a rebuild fails, when half of the old belief is gone: the old belief is back."""
+    model = make_model(KERNEL, engine=engine)
+    fill(model, 400)
+    before = [model.predict(user) for user in range(12)]
+    info_gain, evidence = model.info_gain, model.log_marginal_likelihood
+    monkeypatch.setattr("coterie.models.conditioned.CHUNK", 40)
+    monkeypatch.setattr("coterie.models.features.CHUNK", 40)
+    calls = iter(range(100))
+
+    def failing(matrix: Any, log: Any) -> Any:
+        if next(calls) == 1:
+            raise FactorisationError("a matrix", "a rule", "A remedy")
+        return cholesky(matrix, log)
+
+    for module in ("exact", "grid", "features"):
+        monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
+    with pytest.raises(FactorisationError):
+        model.set_user_cov(np.eye(12))
+    assert next(calls) > 2
+    assert model.kernel is KERNEL
+    assert model.n_observations == 400
+    for user, (mean, std) in enumerate(before):
+        np.testing.assert_allclose(model.predict(user), (mean, std), atol=1e-9)
+    assert model.info_gain == pytest.approx(info_gain)
+    assert model.log_marginal_likelihood == pytest.approx(evidence)
+
+
+@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense"}))
+def test_a_batch_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = make_model(KERNEL, engine=engine)
+    fill(model, 50)
+    before = [model.predict(user) for user in range(12)]
+
+    def failing(matrix: Any, log: Any) -> Any:
+        if len(matrix) == 3:
+            raise FactorisationError("a matrix", "a rule", "A remedy")
+        return cholesky(matrix, log)
+
+    for module in ("exact", "grid", "features"):
+        monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
+    with pytest.raises(FactorisationError):
+        model.update_many([0, 1, 2], [0, 1, 2], [5.0, 5.0, 5.0])
+    assert model.n_observations == 50
+    for user, (mean, std) in enumerate(before):
+        np.testing.assert_allclose(model.predict(user), (mean, std), atol=1e-9)
+
+
+def test_cholesky_raises_a_typed_error() -> None:
+    with pytest.raises(FactorisationError, match="2 x 2"):
+        cholesky(np.array([[1.0, 0.0], [3.0, 1.0]]), JitterLog())
+
+
+def test_the_choice_of_engine_follows_the_cost_model() -> None:
+    large = PoolKernel(np.eye(300), np.eye(40))
+    assert choose_engine(KERNEL).engine == "grid"
+    assert choose_engine(large).engine == "hybrid"
+    assert choose_engine(large, expected_rounds=50).engine == "exact"
+    assert choose_engine(large, expected_rounds=100_000).engine == "grid"
+    tight = choose_engine(large, memory_limit=10**6)
+    assert tight.engine == "exact"
+    assert "12000 pairs" in tight.reason
+    assert choose_engine(FreeKernel(np.eye(2), ct.Linear())).engine == "exact"
+    assert "multiply-adds" in make_model(large, expected_rounds=50).explain()
+    assert make_model(KERNEL, engine_options={"memory_limit": 10**9}).engine == "grid"
+
+
+def test_every_engine_has_its_options_listed() -> None:
+    assert set(OPTIONS) == set(ENGINES)
+
+
+def test_an_empty_batch_changes_nothing() -> None:
+    for engine in ENGINES:
+        model = make_model(KERNEL, engine=engine)
+        model.update_many([], [], [])
+        assert model.n_observations == 0
+        assert model.info_gain == 0.0
+        assert model.effective_dim == 0.0
+        assert model.log_marginal_likelihood == 0.0
