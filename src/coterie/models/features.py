@@ -1,7 +1,7 @@
 """The belief in a fixed number of features: graph frequencies times eigen-features of the pool."""
 
 from math import exp, log
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
@@ -15,9 +15,6 @@ from coterie.models.conditioned import CHUNK, LOG_2PI, ConditionedModel
 from coterie.models.history import History
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
-
-Correction = Literal["variance", "dominating", "none"]
-CORRECTIONS = ("variance", "dominating", "none")
 
 
 def eigen_features(covariance: Array, rank: int | None, *, what: str) -> tuple[Array, float, float]:
@@ -39,14 +36,13 @@ class FeaturesModel(ConditionedModel):
     The features of users are the `user_rank` largest eigenpairs of the user covariance (for the paper's kernel, the
     smallest eigenvalues of the Laplacian), those of arms the `arm_rank` largest of the pool's kernel matrix. With full
     ranks, the default, the belief equals that of the other engines. Truncated, `prior_error` is the largest error of
-    an entry of the prior covariance and `prior_error_norm` its spectral norm; `correction` says what is done about it:
+    an entry of the prior covariance and `prior_error_norm` its spectral norm. The `correction` (on by default) then
 
-    - "variance" (default) gives each pair an independent part with the prior variance it lost, so that the prior
-      variances are right;
-    - "dominating" makes that part as large as the spectral norm of what was lost: the variance is then never below
-      the exact one, whatever was observed (posterior covariance is monotone in the prior), at the price of slower
-      sharing;
-    - "none" leaves the truncated prior as it is.
+    - gives each pair an independent part with the prior variance it lost, and
+    - reports as variance the expected squared error of the estimate under the full prior, which is never below the
+      variance of the exact model: no more certainty is claimed than there is.
+
+    Without it the truncated prior is taken at its word, and the variance is too small.
 
     Cost of a round with P = user_rank * arm_rank features: about P^2 multiply-adds for each candidate.
 
@@ -67,15 +63,13 @@ class FeaturesModel(ConditionedModel):
         noise_var: float = 0.01,
         user_rank: int | None = None,
         arm_rank: int | None = None,
-        correction: Correction = "variance",
+        correction: bool = True,
         memory_limit: int | None = None,
     ) -> None:
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
-        if correction not in CORRECTIONS:
-            raise ParameterError(
-                f"correction is {correction!r}", f"it is one of {', '.join(CORRECTIONS)}", "Use one of these"
-            )
+        if not isinstance(correction, bool):
+            raise ParameterError(f"correction is {correction!r}", "it is True or False", "Leave it out for True")
         self.user_rank, self.arm_rank, self.correction = user_rank, arm_rank, correction
         self._memory_limit = memory_limit
         self._configure(pool, self._noise_var)
@@ -96,7 +90,7 @@ class FeaturesModel(ConditionedModel):
         return (
             f"{super().explain()} {self._user_features.shape[1]} user x {self._arm_features.shape[1]} arm features; "
             f"largest error of the prior covariance {self.prior_error:.3g}, spectral norm {self.prior_error_norm:.3g}, "
-            f"correction {self.correction!r}."
+            f"correction {'on' if self.correction else 'off'}."
         )
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
@@ -110,23 +104,13 @@ class FeaturesModel(ConditionedModel):
         self._user_features, self._arm_features = users, arms
         kept = np.multiply.outer(np.sum(users**2, axis=1), np.sum(arms**2, axis=1)).ravel()
         lost = pool.pair_variances() - kept
-        lost[lost < 1e-12 * self._largest(pool)] = 0.0
+        lost[lost < 1e-12 * pool.max_variance([])] = 0.0
         # What was lost is positive semi-definite: its largest entry is on the diagonal, and its eigenvalues are the
         # products of which one factor at least was dropped.
         self.prior_error = float(lost.max())
         norm = max(lost_user * first_arm, lost_arm * first_user)
         self.prior_error_norm = norm if self.prior_error > 0 else 0.0
-        self._own = self._own_variance(lost)
-
-    @staticmethod
-    def _largest(pool: PoolKernel) -> float:
-        return float(pool.pair_variances().max())
-
-    def _own_variance(self, lost: Array) -> Array:
-        """Returns the prior variance of each pair's independent part."""
-        if self.correction == "variance":
-            return lost
-        return np.full(len(lost), self.prior_error_norm if self.correction == "dominating" else 0.0)
+        self._own = lost if self.correction else np.zeros(len(lost))
 
     def _reset(self) -> None:
         self._cov = PendingCovariance(np.eye(self.n_features, order="F"))
@@ -139,31 +123,46 @@ class FeaturesModel(ConditionedModel):
         rows = self._user_features[users][:, :, None] * self._arm_features[arms][:, None, :]
         return rows.reshape(len(users), -1)
 
-    def _posterior(self, user: int, arms: Index) -> tuple[Array, Array, Array]:
-        """Returns mean, the shared part's covariance and the independent part's variance of one user's arms."""
-        rows = self._rows(np.full(len(arms), user), arms)
-        pairs = arms + user * self.kernel.n_arms
-        own, count = self._own[pairs], self._count[pairs]
-        kept = self._noise_var / (self._noise_var + own * count)  # how much of a pair is not settled by its own data
-        mean = kept * (rows @ self._weights) + (1 - kept) * self._observed[pairs]
-        shared = kept[:, None] * (rows @ self._cov.times(rows.T)) * kept
-        return mean, shared, own * kept
-
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""
-        mean, shared, own = self._posterior(user, arms)
-        variance = np.maximum(shared.diagonal() + own, 0.0)
-        if self.correction == "dominating":
-            # The dominating prior overstates the prior variance; data never raise a variance, so the true prior
-            # variance is a bound as well.
-            variance = np.minimum(variance, self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms))
-        return mean, np.sqrt(variance)
+        mean, covariance = self._read_both(user, arms)
+        return mean, np.sqrt(np.maximum(covariance.diagonal(), 0.0))
 
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
-        _, shared, own = self._posterior(user, arms)
-        shared[np.diag_indices_from(shared)] += own
-        return shared
+        return self._read_both(user, arms)[1]
+
+    def _read_both(self, user: int, arms: Index) -> tuple[Array, Array]:
+        rows = self._rows(np.full(len(arms), user), arms)
+        solved = self._cov.times(rows.T)
+        pairs = arms + user * self.kernel.n_arms
+        own = self._own[pairs]
+        open_share = self._noise_var / (self._noise_var + own * self._count[pairs])  # not settled by the pair's data
+        mean = open_share * (rows @ self._weights) + (1 - open_share) * self._observed[pairs]
+        if self.correction and self.prior_error > 0:
+            return mean, self._error_covariance(user, arms, solved, open_share)
+        covariance = open_share[:, None] * (rows @ solved) * open_share
+        covariance[np.diag_indices_from(covariance)] += own * open_share
+        return mean, covariance
+
+    def _error_covariance(self, user: int, arms: Index, solved: Array, open_share: Array) -> Array:
+        """Returns the covariance of the estimates' errors under the full prior. O(q n m (n + m)).
+
+        Each estimate is a sum of the pairs' mean rewards with weights a, a table over users x arms. Whatever the
+        weights, the squared error is k(p, p) - 2 a'k + a'(K + noise) a, and no weights do better than the exact ones.
+        """
+        n_users, n_arms = self.kernel.n_users, self.kernel.n_arms
+        per_feature = solved.T.reshape(len(arms), self._user_features.shape[1], -1)
+        weights = self._user_features @ per_feature @ self._arm_features.T
+        weights *= (self._count / (self._own * self._count + self._noise_var)).reshape(n_users, n_arms)
+        weights *= open_share[:, None, None]
+        weights[np.arange(len(arms)), user, arms] += 1 - open_share
+        shared = self.kernel.user_cov @ weights @ self.kernel.arm_cov
+        cross = shared[:, user, arms]
+        noise = self._noise_var / np.maximum(self._count, 1.0)
+        flat, flat_shared = weights.reshape(len(arms), -1), shared.reshape(len(arms), -1)
+        prior = self.kernel.user_cov[user, user] * self.kernel.arm_cross(arms, arms)
+        return np.asarray(prior - cross - cross.T + flat @ (flat_shared + flat * noise).T)
 
     def learn(self, user: int, arm: int, reward: float) -> None:
         """Learns one reward from values that were checked already."""

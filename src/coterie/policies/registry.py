@@ -115,8 +115,9 @@ def make_policy(
         >>> graph = UserGraph.from_edges([("ana", "bo")])
         >>> policy = make_policy("lk-gp-ucb", graph=graph, arms=ArmPool([[0.0], [1.0]], ids=["tea", "coffee"]))
         >>> policy.update("ana", "tea", reward=1.0)
-        >>> policy.select("bo", ["tea"]).mean.__round__(2)
-        0.83
+        >>> choice = policy.select("bo", ["tea", "coffee"])
+        >>> choice.arm, round(choice.mean, 2), round(choice.std, 2)     # bo has learned of coffee too, but less
+        ('coffee', 0.55, 1.91)
     """
     recipe = _recipe(name)
     if unknown:

@@ -1,6 +1,6 @@
 """A score orders the candidates: pure functions of a belief, a width and the decision's own draws."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -12,7 +12,7 @@ class Score(Protocol):
     """Anything that gives each candidate a number, the highest to be chosen."""
 
     def __call__(
-        self, mean: Array, std: Array, width: float, *, model: Belief, user: int, arms: Array, draws: Draws, number: int
+        self, mean: Array, std: Array, width: float, *, model: Belief, user: int, arms: Any, draws: Draws, number: int
     ) -> Array:
         """Returns one score for each candidate."""
         ...
@@ -45,7 +45,7 @@ def joint_thompson(
     *,
     model: Belief,
     user: int,
-    arms: Array,
+    arms: Any,
     draws: Draws,
     number: int,
 ) -> Array:

@@ -111,7 +111,7 @@ def test_thompson_draws_have_the_right_spread(graph: ct.UserGraph, arms: ct.ArmP
     assert abs(scores.mean()) < 0.1
 
 
-def test_joint_thompson_draws_from_the_joint_posterior(graph: ct.UserGraph, arms: ct.ArmPool) -> None:
+def test_joint_thompson_draws_from_the_joint_posterior(graph: ct.UserGraph) -> None:
     """Two arms that are one and the same get the same draw, so they always tie; drawn apart they never do."""
     twins = ct.ArmPool([[0.0, 1.0], [0.0, 1.0], [4.0, 4.0]], ids=["a", "b", "far"])
     joint = ct.make_policy("lk-gp-ts", graph=graph, arms=twins, sampling="joint")
