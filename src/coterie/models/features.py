@@ -110,7 +110,8 @@ class FeaturesModel(ConditionedModel):
         self.prior_error = float(lost.max())
         norm = max(lost_user * first_arm, lost_arm * first_user)
         self.prior_error_norm = norm if self.prior_error > 0 else 0.0
-        self._own = lost if self.correction else np.zeros(len(lost))
+        self._has_own = self.correction and self.prior_error > 0
+        self._own = lost if self._has_own else np.zeros(len(lost))
 
     def _reset(self) -> None:
         self._cov = PendingCovariance(np.eye(self.n_features, order="F"))
@@ -136,18 +137,16 @@ class FeaturesModel(ConditionedModel):
         rows = self._rows(np.full(len(arms), user), arms)
         solved = self._cov.times(rows.T)
         pairs = arms + user * self.kernel.n_arms
-        own = self._own[pairs]
-        open_share = self._noise_var / (self._noise_var + own * self._count[pairs])  # not settled by the pair's data
+        if not self._has_own:
+            return rows @ self._weights, rows @ solved
+        open_share = self._noise_var / (self._noise_var + self._own[pairs] * self._count[pairs])
         mean = open_share * (rows @ self._weights) + (1 - open_share) * self._observed[pairs]
-        if self.correction and self.prior_error > 0:
-            return mean, self._error_covariance(user, arms, solved, open_share)
-        covariance = open_share[:, None] * (rows @ solved) * open_share
-        covariance[np.diag_indices_from(covariance)] += own * open_share
-        return mean, covariance
+        return mean, self._error_covariance(user, arms, solved, open_share)
 
     def _error_covariance(self, user: int, arms: Index, solved: Array, open_share: Array) -> Array:
         """Returns the covariance of the estimates' errors under the full prior. O(q n m (n + m)).
 
+        `open_share` is what a pair's own rewards leave open of it.
         Each estimate is a sum of the pairs' mean rewards with weights a, a table over users x arms. Whatever the
         weights, the squared error is k(p, p) - 2 a'k + a'(K + noise) a, and no weights do better than the exact ones.
         """
@@ -166,6 +165,9 @@ class FeaturesModel(ConditionedModel):
 
     def learn(self, user: int, arm: int, reward: float) -> None:
         """Learns one reward from values that were checked already."""
+        if not self._has_own:
+            super().learn(user, arm, reward)
+            return
         batch = History()
         batch.add(self.kernel.key(user, arm), user, arm, reward)
         self._absorb(batch)
@@ -180,6 +182,9 @@ class FeaturesModel(ConditionedModel):
         observation of the shared part alone: its precision is what the pair's precision 1 / (own + noise_var / count)
         gains, and its value what moves the pair's mean where it belongs.
         """
+        if not self._has_own:
+            super()._absorb(batch)
+            return
         noise_var = self._noise_var
         users, arms = batch.user_array(), batch.arm_array()
         pairs = users * self.kernel.n_arms + arms
