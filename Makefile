@@ -33,7 +33,7 @@ bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
 docs: $(STAMP)  ## run every example in the documentation and redraw its pictures
-	$(BIN)/python -m pytest -q README.md docs src
+	$(BIN)/python -m pytest -q src tests/endtoend/test_documents.py
 	$(BIN)/coterie demo --out docs/pictures --name demo
 
 lock:  ## resolve the dependencies anew (needs uv)

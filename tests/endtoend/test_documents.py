@@ -1,0 +1,32 @@
+"""Every Python example in the documents runs as printed."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+EXAMPLE = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
+WITH_EXAMPLES = [path for path in DOCUMENTS if EXAMPLE.search(path.read_text(encoding="utf-8"))]
+
+
+def test_the_readme_has_an_example_of_ten_lines() -> None:
+    readme = ROOT / "README.md"
+    assert readme in WITH_EXAMPLES
+    lines = EXAMPLE.findall(readme.read_text(encoding="utf-8"))[0].splitlines()
+    assert sum(bool(line.strip()) for line in lines) <= 10
+
+
+@pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_examples_run(path: Path) -> None:
+    names: dict[str, object] = {"__name__": "example"}
+    for example in EXAMPLE.findall(path.read_text(encoding="utf-8")):
+        exec(compile(example, str(path), "exec"), names)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(path: Path) -> None:
+    prose = re.sub(r"`[^`]*`", "", path.read_text(encoding="utf-8"))
+    for target in re.findall(r"\]\(([^)#]+)\)", prose):
+        assert (path.parent / target).exists(), f"{path.name} links to {target}"
