@@ -30,7 +30,7 @@ def parser() -> argparse.ArgumentParser:
         "--out", type=Path, default=Path("coterie-demo"), help="folder for the picture (default: %(default)s)"
     )
     demo.add_argument("--name", default="regret", help="name of the picture, without .png (default: %(default)s)")
-    demo.add_argument("--trials", type=positive, default=20, help="how many worlds (default: %(default)s)")
+    demo.add_argument("--trials", type=positive, default=40, help="how many worlds (default: %(default)s)")
     demo.add_argument("--rounds", type=positive, default=2000, help="rounds in each world (default: %(default)s)")
     demo.add_argument("--seed", type=int, default=0, help="seed of all randomness (default: %(default)s)")
     commands.add_parser("policies", help="list the policies that make_policy knows")

@@ -190,6 +190,6 @@ class Policy:
                 "there are no candidates", "at least one is needed", "Pass an array with one row each"
             )
         rows = self.model.checked_arms(candidates)
-        if len(rows) > 1 and len(np.unique(rows, axis=0)) < len(rows):
+        if len({row.tobytes() for row in rows}) < len(rows):
             raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
         return rows, rows

@@ -16,10 +16,10 @@ from coterie.runs.figure import draw_regret
 N_USERS, N_ARMS, DIMENSION, N_CANDIDATES, NOISE_STD = 40, 20, 5, 5, 0.3
 
 LEARNERS = {
-    "lk-gp-ucb": "LK-GP-UCB: shares along the graph, explores by optimism",
-    "lk-gp-ts": "LK-GP-TS: shares along the graph, explores by sampling",
-    "per-user-gp-ucb": "per user: every user learns alone",
-    "gp-ucb": "pooled: one learner for everybody",
+    "lk-gp-ucb": "shares along the graph, optimism",
+    "lk-gp-ts": "shares along the graph, sampling",
+    "per-user-gp-ucb": "every user learns alone",
+    "gp-ucb": "one learner for everybody",
 }
 
 
@@ -57,27 +57,14 @@ def run_demo(*, trials: int, horizon: int, out: Path, name: str, seed: int = 0) 
     with require_extra("lab", "the demonstration"):
         import matplotlib  # noqa: F401 - asked for now, not after half a minute of work
         from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
+        from threadpoolctl import threadpool_limits
     console = Console()
-    console.print(
-        f"[bold]Coterie[/bold]: {N_USERS} users in four communities, {N_ARMS} arms, {N_CANDIDATES} shown a round, "
-        f"{horizon} rounds, {trials} worlds."
-    )
-    bars = (
-        TextColumn("{task.description:<16}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*bars, console=console) as progress:
+    setting = f"{N_USERS} users in 4 communities, {N_ARMS} arms, {N_CANDIDATES} shown a round; {trials} worlds"
+    console.print(f"{setting}, {horizon} rounds each. The same settings for all, none tuned.", highlight=False)
+    bars = "{task.description:<16}", BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn()
+    # The matrices are small: a second BLAS thread would wait more than it works.
+    with threadpool_limits(limits=1, user_api="blas"), Progress(*bars, console=console) as progress:
         task = progress.add_task("starting", total=trials * len(LEARNERS))
         duel = run_duel(
             make_world=demo_world,
@@ -88,29 +75,25 @@ def run_demo(*, trials: int, horizon: int, out: Path, name: str, seed: int = 0) 
             seed=seed,
             on_step=lambda policy, _trial: progress.update(task, advance=1, description=policy),
         )
-    print_table(duel, console)
+    console.print(regret_table(duel))
     path = out / f"{name}.png"
-    draw_regret(
-        duel,
-        path,
-        title="Learning together beats learning alone",
-        subtitle=f"{N_USERS} users in 4 communities, {N_ARMS} arms, {N_CANDIDATES} shown a round; {trials} worlds",
-    )
-    console.print(f"\nThe picture: {path}")
+    draw_regret(duel, path, title="Four learners, one graph of users", subtitle=setting)
+    console.print(f"\nThe picture: {path}", highlight=False, soft_wrap=True)
     return path
 
 
-def print_table(duel: Duel, console: object) -> None:
-    """Prints the final regret of each policy, the best first."""
+def regret_table(duel: Duel) -> object:
+    """Returns the final regret of each policy as a table, the best first."""
     from rich.table import Table
 
     best = min(duel.final(name)[0] for name in duel.names)
     table = Table(title="Cumulative regret at the end (less is better)", title_justify="left")
     table.add_column("policy")
+    table.add_column("")
     table.add_column("regret", justify="right")
     table.add_column("± se", justify="right")
     table.add_column("x best", justify="right")
     for name in sorted(duel.names, key=lambda each: duel.final(each)[0]):
         mean, error = duel.final(name)
-        table.add_row(LEARNERS[name], f"{mean:.0f}", f"{error:.1f}", f"{mean / best:.2f}")
-    console.print(table)  # type: ignore[attr-defined]
+        table.add_row(name, LEARNERS[name], f"{mean:.0f}", f"{error:.1f}", f"{mean / best:.2f}")
+    return table
