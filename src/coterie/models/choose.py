@@ -29,9 +29,13 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "hybrid": frozenset({"switch_after", "memory_limit"}),
 }
 
-# Multiply-adds that take as long as the fixed cost of a round, and how many candidates a round is taken to have.
-GRID_OVERHEAD = 4e5
-EXACT_OVERHEAD = 2e6
+# The unit of cost is one multiply-add at matrix-matrix speed. Measured in it: what a round costs before any arithmetic,
+# what one entry of a new matrix costs, and how much dearer a multiply-add is in a solve with few right-hand sides. The
+# dimension of the features plays no part: on a pool K_x is computed once.
+GRID_ROUND = 6e5
+EXACT_ROUND = 2e6
+NEW_ENTRY = 100
+THIN_SOLVE = 2
 CANDIDATES = 5
 SMALL_GRID = 512
 
@@ -45,15 +49,15 @@ class EngineChoice:
 
 
 def grid_cost(n_pairs: int, rounds: int) -> float:
-    """Returns the multiply-adds of `rounds` rounds on `grid`: N^2 / 2 each, and N^2 to begin with."""
-    return n_pairs**2 + rounds * (n_pairs**2 / 2 + GRID_OVERHEAD)
+    """Returns the cost of `rounds` rounds on `grid`: the matrix, then N^2 / 2 multiply-adds each."""
+    return NEW_ENTRY * n_pairs**2 + rounds * (n_pairs**2 / 2 + GRID_ROUND)
 
 
 def exact_cost(n_pairs: int, rounds: int) -> float:
-    """Returns the multiply-adds of `rounds` rounds on `exact`: candidates * k^2 / 2 each, k <= N distinct pairs."""
+    """Returns the cost of `rounds` rounds on `exact`: candidates * k^2 / 2 each, with k <= N distinct pairs."""
     growing = min(rounds, n_pairs)
     squares = growing**3 / 3 + (rounds - growing) * float(n_pairs) ** 2
-    return CANDIDATES * squares / 2 + rounds * EXACT_OVERHEAD
+    return THIN_SOLVE * CANDIDATES * squares / 2 + rounds * EXACT_ROUND
 
 
 def choose_engine(
@@ -87,7 +91,7 @@ def choose_engine(
     engine = "grid" if on_grid <= on_exact else "exact"
     return EngineChoice(
         engine,
-        f"chosen because {expected_rounds} rounds on {pairs} take about {on_grid:.2g} multiply-adds on 'grid' and "
+        f"chosen because {expected_rounds} rounds on {pairs} cost about {on_grid:.2g} multiply-adds on 'grid' and "
         f"{on_exact:.2g} on 'exact'",
     )
 

@@ -198,7 +198,6 @@ def _check_types(graph: Any, arms: Any, arm_kernel: Any, user_kernel: Any) -> No
                 f"it must be a coterie.{kind.__name__}",
                 f"Wrap it in {kind.__name__}",
             )
-    if graph is None:
-        raise ParameterError(
-            "graph is None", "a policy needs its users", "Pass UserGraph.from_edges(...), or families.empty(n)"
-        )
+    if graph is None or graph.n_users == 0:
+        remedy = 'Pass UserGraph.from_edges(...), or make_graph("empty", n) for users without friends'
+        raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)
