@@ -20,6 +20,14 @@ def positive(text: str) -> int:
     return value
 
 
+def seed(text: str) -> int:
+    """Returns a whole number >= 0 given on the command line."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is not a whole number >= 0")
+    return value
+
+
 def parser() -> argparse.ArgumentParser:
     """Returns the command line's parser."""
     root = argparse.ArgumentParser(prog="coterie", description="Bandits that learn together, on a graph of users.")
@@ -32,7 +40,7 @@ def parser() -> argparse.ArgumentParser:
     demo.add_argument("--name", default="regret", help="name of the picture, without .png (default: %(default)s)")
     demo.add_argument("--trials", type=positive, default=40, help="how many worlds (default: %(default)s)")
     demo.add_argument("--rounds", type=positive, default=2000, help="rounds in each world (default: %(default)s)")
-    demo.add_argument("--seed", type=int, default=0, help="seed of all randomness (default: %(default)s)")
+    demo.add_argument("--seed", type=seed, default=0, help="seed of all randomness (default: %(default)s)")
     commands.add_parser("policies", help="list the policies that make_policy knows")
     return root
 
@@ -50,6 +58,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 print(f"{name:<18} {RECIPES[name].summary}")
     except CoterieError as error:
         print(f"coterie: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"coterie: {error}; nothing was written. Choose another --out", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("coterie: stopped; nothing was written", file=sys.stderr)

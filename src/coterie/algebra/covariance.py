@@ -29,10 +29,10 @@ class PendingCovariance:
     __slots__ = ("_matrix", "_n_pending", "_pending", "block_size", "size")
 
     def __init__(self, start: Array, *, block_size: int | None = None) -> None:
-        """Takes over `start`, which must be in Fortran order to avoid a copy."""
+        """Takes over `start`; it is copied only if it is not a writeable float64 array in Fortran order."""
         self.size = len(start)
         self.block_size = block_size or default_block_size(self.size)
-        self._matrix = np.asfortranarray(start)
+        self._matrix = np.require(start, np.float64, ["F", "W"])
         self._pending = np.zeros((self.size, self.block_size), order="F")
         self._n_pending = 0
 

@@ -41,22 +41,28 @@ def cholesky(matrix: Array, log: JitterLog) -> Array:
         array([[2., 0.],
                [1., 2.]])
     """
-    factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
-    if info == 0 and np.isfinite(factor[-1, -1]):
-        return np.asarray(factor)
+    factor = _factor(matrix)
+    if factor is not None:
+        return factor
     scale = float(np.mean(np.diag(matrix)))
     relative = FIRST_JITTER
     while relative <= LAST_JITTER and np.isfinite(scale) and scale > 0:
-        factor, info = lapack.dpotrf(matrix + relative * scale * np.eye(len(matrix)), lower=1, clean=1)
-        if info == 0:
+        factor = _factor(matrix + relative * scale * np.eye(len(matrix)))
+        if factor is not None:
             log.note(relative)
-            return np.asarray(factor)
+            return factor
         relative *= 10
     raise FactorisationError(
         f"a {len(matrix)} x {len(matrix)} matrix with mean diagonal {scale:.3g} has no Cholesky factor",
         f"it must be positive definite, if need be with a jitter of {LAST_JITTER:g} of its diagonal",
         "Check that the kernels are positive semi-definite, or raise noise_var",
     )
+
+
+def _factor(matrix: Array) -> Array | None:
+    factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
+    # LAPACK does not notice NaN off the diagonal, nor infinity: both reach the factor's diagonal.
+    return np.asarray(factor) if info == 0 and np.isfinite(factor.diagonal()).all() else None
 
 
 def solve_lower(factor: Array, right: Array) -> Array:

@@ -15,16 +15,25 @@ from coterie.kernels.pool import ArmPool, checked_features
 Index = NDArray[np.intp]
 
 
+def as_numbers(values: Any, *, what: str) -> Array:
+    """Returns a float64 copy, or raises if the values are not finite numbers in a regular table."""
+    try:
+        out = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise KernelError(f"the {what} is not a table of numbers", "all entries are finite", "Mend it") from None
+    if not np.isfinite(out).all():
+        raise KernelError(f"the {what} holds NaN or infinite values", "all entries are finite", "Mend it")
+    return out
+
+
 def checked_psd(matrix: Any, size: int | None, *, what: str) -> Array:
     """Returns the matrix as float64, or raises if it is not symmetric positive semi-definite of this size. O(n^3)."""
-    out = np.array(matrix, dtype=np.float64)
-    if out.ndim != 2 or out.shape[0] != out.shape[1] or (size is not None and len(out) != size):
+    out = as_numbers(matrix, what=what)
+    if out.ndim != 2 or out.shape[0] != out.shape[1] or len(out) == 0 or (size is not None and len(out) != size):
         expected = "square" if size is None else f"({size}, {size})"
         raise DimensionError(
             f"the {what} has shape {out.shape}", f"it must be {expected}", "Pass one row for each of them"
         )
-    if not np.isfinite(out).all():
-        raise KernelError(f"the {what} holds NaN or infinite values", "all entries are finite", "Mend the matrix")
     scale = float(np.abs(out).max(initial=0.0))
     gap = float(np.abs(out - out.T).max(initial=0.0))
     if gap > 1e-10 * scale:
@@ -131,7 +140,7 @@ class PoolKernel(JointKernel):
 
     def checked_arm(self, arm: Any) -> int:
         """Returns the arm's row in the pool."""
-        if isinstance(arm, int | np.integer) and 0 <= arm < self.n_arms:
+        if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 0 <= arm < self.n_arms:
             return int(arm)
         raise DimensionError(
             f"arm index {arm!r} is out of range", f"rows are 0 to {self.n_arms - 1}", "Use a row of the pool"
@@ -141,14 +150,15 @@ class PoolKernel(JointKernel):
         """Returns the arms' rows in the pool; None means all of them."""
         if arms is None:
             return np.arange(self.n_arms)
-        rows = np.asarray(arms, dtype=np.intp)
-        if rows.ndim != 1 or (rows.size and (rows.min() < 0 or rows.max() >= self.n_arms)):
+        rows = np.asarray(arms)
+        whole = rows.dtype.kind in "iu" or rows.size == 0
+        if rows.ndim != 1 or not whole or (rows.size and (rows.min() < 0 or rows.max() >= self.n_arms)):
             raise DimensionError(
                 f"arm indices {rows.tolist()!r} are out of range",
                 f"rows are 0 to {self.n_arms - 1}",
                 "Use rows of the pool",
             )
-        return rows
+        return rows.astype(np.intp, copy=False)
 
     def key(self, user: int, arm: int) -> int:
         """Returns the pair's number, user by user."""
@@ -196,12 +206,10 @@ class FreeKernel(JointKernel):
 
     def checked_arm(self, arm: Any) -> Array:
         """Returns the arm's vector."""
-        vector = np.asarray(arm, dtype=np.float64)
-        if vector.ndim != 1:
-            raise DimensionError(
-                f"an arm of shape {vector.shape}", "an arm is one vector", "Pass one row of the candidates"
-            )
-        return np.asarray(self.checked_arms(vector[None, :])[0])
+        if np.ndim(arm) != 1:
+            shape = np.shape(arm)
+            raise DimensionError(f"an arm of shape {shape}", "an arm is one vector", "Pass one row of the candidates")
+        return np.asarray(self.checked_arms([arm])[0])
 
     def checked_arms(self, arms: Any) -> Array:
         """Returns the arms' vectors, one a row."""
@@ -209,7 +217,9 @@ class FreeKernel(JointKernel):
             raise ArmError(
                 "no arms were given", "without a pool there is no list of all arms", "Pass an array of vectors"
             )
-        return checked_features(arms, what="candidates")
+        rows = checked_features(arms, what="candidates")
+        self.arm_kernel.check_dimension(rows.shape[1])
+        return rows
 
     def key(self, user: int, arm: Array) -> tuple[int, bytes]:
         """Returns the user and the vector's bytes; adding zero makes -0.0 and 0.0 the same."""
@@ -245,7 +255,7 @@ def joint_penalty(
         >>> joint_penalty([[2.0], [1.0]], graph=graph, arms=pool, arm_kernel=Linear(), laplacian_ridge=0.5)
         3.5
     """
-    weights = np.asarray(coefficients, dtype=np.float64)
+    weights = as_numbers(coefficients, what="coefficients")
     if weights.shape != (graph.n_users, len(arms)):
         raise DimensionError(
             f"coefficients of shape {weights.shape}",

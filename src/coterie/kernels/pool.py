@@ -27,7 +27,7 @@ class ArmPool:
 
     def __init__(self, features: Any, ids: Iterable[ArmId] | None = None) -> None:
         self.features = checked_features(features, what="features of the pool")
-        self.ids: tuple[ArmId, ...] = tuple(range(len(self.features))) if ids is None else tuple(ids)
+        self.ids = _as_tuple(range(len(self.features)) if ids is None else ids)
         if len(self.ids) != len(self.features):
             raise DimensionError(
                 f"{len(self.ids)} ids for {len(self.features)} rows of features",
@@ -38,6 +38,9 @@ class ArmPool:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return ArmPool, (self.features, self.ids)
 
     def __repr__(self) -> str:
         return f"ArmPool({len(self)} arms, dimension {self.dimension})"
@@ -78,6 +81,12 @@ def checked_features(features: Any, *, what: str) -> Array:
         )
     rows.flags.writeable = False
     return rows
+
+
+def _as_tuple(ids: Iterable[ArmId]) -> tuple[ArmId, ...]:
+    if not isinstance(ids, Iterable):
+        raise ArmError(f"ids are {ids!r}", "they are a list with one id for each arm", "Pass a list of ids")
+    return tuple(ids)
 
 
 def _indexed(ids: tuple[ArmId, ...]) -> dict[ArmId, int]:

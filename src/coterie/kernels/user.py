@@ -6,19 +6,23 @@ from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.spatial.distance import pdist
 
 from coterie.contracts import Array
-from coterie.errors import KernelError
+from coterie.errors import FactorisationError, KernelError
 from coterie.graphs import UserGraph
-from coterie.kernels.arm import median_distance
+from coterie.kernels.arm import SquaredExponential
 from coterie.kernels.joint import checked_psd
 
 
-def _positive(name: str, value: float) -> None:
-    if not (np.isfinite(value) and value > 0):
-        raise KernelError(
-            f"{name} is {value!r}", "it must be a finite number > 0", f"Choose a positive {name}, say 0.1"
-        )
+def _positive(name: str, value: Any, *, why: str = "") -> None:
+    if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
+        raise KernelError(f"{name} is {value!r}", f"it must be a finite number > 0{why}", "Choose, say, 0.1")
+
+
+def _whole(name: str, value: Any) -> None:
+    if not (isinstance(value, int | np.integer) and value >= 1):
+        raise KernelError(f"{name} is {value!r}", "it must be a whole number >= 1", "Choose, say, 2")
 
 
 class UserKernel(ABC):
@@ -67,12 +71,7 @@ class Green(SpectralKernel):
     normalised: bool = False
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.laplacian_ridge) and self.laplacian_ridge > 0):
-            raise KernelError(
-                f"laplacian_ridge is {self.laplacian_ridge!r}",
-                "it must be > 0, because a graph Laplacian is always singular",
-                "Choose a positive ridge; the paper uses 0.1",
-            )
+        _positive("laplacian_ridge", self.laplacian_ridge, why=", because a graph Laplacian is always singular")
         _positive("power", self.power)
 
     def transfer(self, eigenvalues: Array) -> Array:
@@ -84,7 +83,14 @@ class Green(SpectralKernel):
         if self.power != 1.0:
             return SpectralKernel.matrix(self, graph)
         precision = graph.regularised_laplacian(self.laplacian_ridge, normalised=self.normalised).toarray()
-        inverse = cho_solve(cho_factor(precision), np.eye(graph.n_users))
+        try:
+            inverse = cho_solve(cho_factor(precision), np.eye(graph.n_users))
+        except np.linalg.LinAlgError:
+            raise FactorisationError(
+                f"L + {self.laplacian_ridge!r} I is singular in float64",
+                "the ridge must not vanish beside the degrees",
+                "Raise laplacian_ridge; the paper uses 0.1",
+            ) from None
         return np.asarray((inverse + inverse.T) / 2)
 
 
@@ -116,8 +122,7 @@ class RandomWalk(SpectralKernel):
 
     def __post_init__(self) -> None:
         _positive("reach", self.reach)
-        if int(self.steps) != self.steps or self.steps < 1:
-            raise KernelError(f"steps is {self.steps!r}", "it must be a whole number >= 1", "Choose, say, 2")
+        _whole("steps", self.steps)
 
     def transfer(self, eigenvalues: Array) -> Array:
         """Returns (reach - x)^steps."""
@@ -141,8 +146,8 @@ class BandPass(SpectralKernel):
 
     def __post_init__(self) -> None:
         _positive("bandwidth", self.bandwidth)
-        if not (np.isfinite(self.centre) and self.centre >= 0):
-            raise KernelError(f"centre is {self.centre!r}", "it must be finite and >= 0", "Choose an eigenvalue's size")
+        if self.centre != 0:
+            _positive("centre", self.centre, why=" or 0")
 
     def transfer(self, eigenvalues: Array) -> Array:
         """Returns the Gaussian bump."""
@@ -196,8 +201,7 @@ class SpectralRBF(UserKernel):
     normalised: bool = False
 
     def __post_init__(self) -> None:
-        if int(self.k) != self.k or self.k < 1:
-            raise KernelError(f"k is {self.k!r}", "it must be a whole number >= 1", "Choose, say, 8")
+        _whole("k", self.k)
         if isinstance(self.bandwidth, str):
             if self.bandwidth != "median":
                 raise KernelError(
@@ -208,14 +212,34 @@ class SpectralRBF(UserKernel):
 
     def matrix(self, graph: UserGraph) -> Array:
         """Returns the n x n user covariance."""
-        embedded = graph.spectrum(normalised=self.normalised).vectors[:, 1 : 1 + self.k]
+        embedded = self._embedding(graph)
         if embedded.shape[1] == 0:
             return np.ones((graph.n_users, graph.n_users))
-        width = median_distance(embedded) if isinstance(self.bandwidth, str) else self.bandwidth
-        squared = np.sum(embedded**2, axis=1)
-        distances = np.maximum(squared[:, None] + squared - 2 * embedded @ embedded.T, 0.0)
-        np.fill_diagonal(distances, 0.0)
-        return np.asarray(np.exp(-distances / (2 * width**2)))
+        width = _median_spread(embedded) if isinstance(self.bandwidth, str) else self.bandwidth
+        return SquaredExponential(width).gram(embedded)
+
+    def _embedding(self, graph: UserGraph) -> Array:
+        """Returns one row for each user.
+
+        Eigenvalue 0 comes once for each component, with no basis of its eigenvectors better than another. Their part
+        of the distance is the same in all of them, and it is that of the components' indicators: those stand in.
+        """
+        n_components = graph.n_components
+        rest = slice(n_components, n_components + max(self.k - (n_components - 1), 0))
+        smooth = graph.spectrum(normalised=self.normalised).vectors[:, rest]
+        if n_components == 1:
+            return smooth
+        member = graph.component_labels[:, None] == np.arange(n_components)
+        return np.hstack([member / np.sqrt(member.sum(axis=0)), smooth])
+
+
+def _median_spread(embedded: Array) -> float:
+    """Returns the median distance, of those that are not rounding if most are."""
+    distances = pdist(embedded)
+    apart = distances[distances > 1e-9 * distances.max(initial=0.0)]
+    if len(apart) == 0:
+        return 1.0
+    return float(np.median(distances if 2 * len(apart) > len(distances) else apart))
 
 
 class GivenMatrix(UserKernel):

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from coterie.contracts import ArmId, Array, UserId
-from coterie.errors import DimensionError, ParameterError
+from coterie.errors import CandidatesError, DimensionError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel, pool_kernel
+from coterie.kernels.joint import as_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,13 +38,14 @@ class World:
     __slots__ = ("_truth", "arms", "graph", "noise_std")
 
     def __init__(self, *, graph: UserGraph, arms: ArmPool, truth: Array, noise_std: float) -> None:
+        truth = as_numbers(truth, what="truth")
         if truth.shape != (graph.n_users, len(arms)):
             raise DimensionError(
                 f"a truth of shape {truth.shape}",
                 f"it is ({graph.n_users}, {len(arms)})",
                 "One row a user, one column an arm",
             )
-        if not (np.isfinite(noise_std) and noise_std >= 0):
+        if not (isinstance(noise_std, int | float | np.number) and np.isfinite(noise_std) and noise_std >= 0):
             raise ParameterError(f"noise_std is {noise_std!r}", "it is a finite number >= 0", "Choose, say, 0.1")
         self.graph = graph
         self.arms = arms
@@ -51,13 +53,21 @@ class World:
         self._truth = truth
 
     def rounds(self, horizon: int, *, n_candidates: int, seed: int) -> Iterator[Round]:
-        """Yields `horizon` rounds: a uniform user, distinct candidates, and the noise. The same for every policy."""
+        """Returns `horizon` rounds, drawn when asked for: a uniform user, distinct candidates, and the noise.
+
+        They depend on the seed alone, so every policy can meet the same ones.
+        """
         if not 1 <= n_candidates <= len(self.arms):
             raise ParameterError(
                 f"n_candidates is {n_candidates!r}",
                 f"it lies between 1 and {len(self.arms)}",
                 "Show fewer, or add arms",
             )
+        if not isinstance(seed, int) or seed < 0:
+            raise ParameterError(f"seed is {seed!r}", "it is a whole number >= 0", "Choose, say, 0")
+        return self._draw_rounds(horizon, n_candidates, seed)
+
+    def _draw_rounds(self, horizon: int, n_candidates: int, seed: int) -> Iterator[Round]:
         users, shown, noise = (np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(3))
         for _ in range(horizon):
             rows = shown.choice(len(self.arms), size=n_candidates, replace=False)
@@ -73,6 +83,10 @@ class World:
 
     def regret(self, shown: Round, arm: ArmId) -> float:
         """Returns how much the best candidate would have paid more, noise apart."""
+        if arm not in shown.candidates:
+            raise CandidatesError(
+                f"arm {arm!r} was not shown", f"candidates were {listed(shown.candidates)}", "Choose one of these"
+            )
         best = max(self._expected(shown.user, candidate) for candidate in shown.candidates)
         return best - self._expected(shown.user, arm)
 

@@ -59,6 +59,7 @@ def run_demo(*, trials: int, horizon: int, out: Path, name: str, seed: int = 0) 
         from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeElapsedColumn, TimeRemainingColumn
         from threadpoolctl import threadpool_limits
+    out.mkdir(parents=True, exist_ok=True)
     console = Console()
     setting = f"{N_USERS} users in 4 communities, {N_ARMS} arms, {N_CANDIDATES} shown a round; {trials} worlds"
     console.print(f"{setting}, {horizon} rounds each. The same settings for all, none tuned.", highlight=False)
@@ -91,9 +92,10 @@ def regret_table(duel: Duel) -> object:
     table.add_column("policy")
     table.add_column("")
     table.add_column("regret", justify="right")
-    table.add_column("± se", justify="right")
+    table.add_column("std err", justify="right")
     table.add_column("x best", justify="right")
     for name in sorted(duel.names, key=lambda each: duel.final(each)[0]):
         mean, error = duel.final(name)
-        table.add_row(name, LEARNERS[name], f"{mean:.0f}", f"{error:.1f}", f"{mean / best:.2f}")
+        shown_error = f"{error:.1f}" if duel.n_trials > 1 else "-"
+        table.add_row(name, LEARNERS[name], f"{mean:.0f}", shown_error, f"{mean / best:.2f}" if best > 0 else "-")
     return table

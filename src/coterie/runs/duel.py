@@ -29,6 +29,11 @@ class Duel:
     regrets: dict[str, list[Array]] = field(default_factory=dict)
 
     @property
+    def n_trials(self) -> int:
+        """How many worlds were played."""
+        return len(next(iter(self.regrets.values()), []))
+
+    @property
     def names(self) -> list[str]:
         """The policies, in the order they were given."""
         return list(self.regrets)

@@ -1,5 +1,6 @@
 """The picture of a duel."""
 
+from itertools import cycle
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ def draw_regret(duel: Duel, path: Path, *, title: str, subtitle: str) -> None:
     axes = figure.add_subplot()
     rounds = np.arange(1, duel.horizon + 1)
     finals = []
-    for name, colour, style in zip(duel.names, COLOURS, STYLES, strict=False):
+    for name, colour, style in zip(duel.names, cycle(COLOURS), cycle(STYLES), strict=False):
         regret = duel.cum_regret(name)
         mean, error = regret.mean(axis=0), regret.std(axis=0, ddof=1 if len(regret) > 1 else 0) / np.sqrt(len(regret))
         axes.plot(rounds, mean, color=colour, linestyle=style, linewidth=1.8)
