@@ -82,6 +82,10 @@ class Belief(Protocol):
         """Returns the posterior mean and std of these arms for this user."""
         ...
 
+    def prior_std(self, user: int, arms: Any) -> Array:
+        """Returns the std of these arms before any observation."""
+        ...
+
     def covariance(self, user: int, arms: Any) -> Array:
         """Returns the joint posterior covariance of these arms for this user."""
         ...

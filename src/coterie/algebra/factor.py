@@ -16,7 +16,7 @@ LAST_JITTER = 1e-8
 
 @dataclass(slots=True)
 class JitterLog:
-    """How often jitter was needed, and the largest amount, relative to the mean diagonal."""
+    """How often jitter was needed, and the largest amount, relative to the scale of the matrix."""
 
     count: int = 0
     largest: float = 0.0
@@ -27,14 +27,15 @@ class JitterLog:
         self.largest = max(self.largest, relative)
 
 
-def cholesky(matrix: Array, log: JitterLog) -> Array:
+def cholesky(matrix: Array, log: JitterLog, *, scale: float | None = None) -> Array:
     """Returns the lower factor of a symmetric matrix, in Fortran order. O(n^3).
 
-    Only the lower triangle is read. If the matrix is not numerically positive definite, growing multiples of its mean
-    diagonal are added, and the amount is noted in `log`.
+    Only the lower triangle is read. If the matrix is not numerically positive definite, growing multiples of `scale`
+    are added to the diagonal, and the multiple is noted in `log`. The scale is that of the numbers the matrix was
+    computed from, since that is the scale of its rounding; default the mean diagonal.
 
     Raises:
-        FactorisationError: No jitter up to 1e-8 of the mean diagonal helps.
+        FactorisationError: No jitter up to 1e-8 of the scale helps.
 
     Examples:
         >>> cholesky(np.array([[4.0, 0.0], [2.0, 5.0]]), JitterLog())
@@ -44,7 +45,8 @@ def cholesky(matrix: Array, log: JitterLog) -> Array:
     factor = _factor(matrix)
     if factor is not None:
         return factor
-    scale = float(np.mean(np.diag(matrix)))
+    if scale is None:
+        scale = float(np.mean(np.diag(matrix)))
     relative = FIRST_JITTER
     while relative <= LAST_JITTER and np.isfinite(scale) and scale > 0:
         factor = _factor(matrix + relative * scale * np.eye(len(matrix)))
@@ -53,8 +55,8 @@ def cholesky(matrix: Array, log: JitterLog) -> Array:
             return factor
         relative *= 10
     raise FactorisationError(
-        f"a {len(matrix)} x {len(matrix)} matrix with mean diagonal {scale:.3g} has no Cholesky factor",
-        f"it must be positive definite, if need be with a jitter of {LAST_JITTER:g} of its diagonal",
+        f"a {len(matrix)} x {len(matrix)} matrix of scale {scale:.3g} has no Cholesky factor",
+        f"it must be positive definite, if need be with a jitter of {LAST_JITTER:g}",
         "Check that the kernels are positive semi-definite, or raise noise_var",
     )
 

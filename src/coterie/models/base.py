@@ -1,7 +1,7 @@
 """The contract of every model, and the checks at its doors."""
 
 from abc import ABC, abstractmethod
-from math import isfinite, log1p
+from math import log1p
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,24 +15,38 @@ from coterie.models.history import History
 Index = NDArray[np.intp]
 
 DRIFT_TOLERANCE = 1e-8
+LARGEST_RATIO = 1e12
+LARGEST_REWARD = 1e100
 
 
 def checked_reward(reward: Any) -> float:
     """Returns the reward as a float, or raises if it is not a finite number."""
     try:
-        value = float(reward)
-    except (TypeError, ValueError):
+        value = float("nan") if isinstance(reward, str | bytes) else float(reward)
+    except (TypeError, ValueError, OverflowError):
         value = float("nan")
-    if not isfinite(value):
-        raise RewardError(f"reward is {reward!r}", "a reward is a finite number", "Drop or mend this observation")
+    if not abs(value) <= LARGEST_REWARD:
+        rule = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
+        raise RewardError(f"reward is {reward!r}", rule, "Drop or mend this observation")
     return value
 
 
 def checked_noise_var(noise_var: Any) -> float:
     """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
-    if isinstance(noise_var, int | float | np.number) and isfinite(noise_var) and noise_var > 0:
+    number = isinstance(noise_var, int | float | np.integer | np.floating) and not isinstance(noise_var, bool)
+    if number and 0 < noise_var <= LARGEST_REWARD:
         return float(noise_var)
     raise ParameterError(f"noise_var is {noise_var!r}", "it is a finite number > 0", "Choose, say, 0.01")
+
+
+def check_ratio(max_variance: float, noise_var: float) -> None:
+    """Raises if the noise variance would drown in the rounding of the prior variance."""
+    if max_variance > LARGEST_RATIO * noise_var:
+        raise ParameterError(
+            f"noise_var is {noise_var!r} and the largest prior variance {max_variance:.3g}",
+            f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
+            "Raise noise_var or laplacian_ridge, or scale the arm kernel down",
+        )
 
 
 class Model(ABC):
@@ -49,6 +63,7 @@ class Model(ABC):
         self.history = History()
         self.reason = "asked for by name"
         self._noise_var = checked_noise_var(noise_var)
+        check_ratio(self.max_variance, self._noise_var)
 
     @property
     @abstractmethod
@@ -77,12 +92,8 @@ class Model(ABC):
         """Learns many rewards at once; the same belief as one by one; on an error nothing has changed."""
 
     @abstractmethod
-    def set_noise_var(self, noise_var: float) -> None:
-        """Changes the noise variance; the belief is then that of the same observations."""
-
-    @abstractmethod
-    def set_user_cov(self, user_cov: Any) -> None:
-        """Changes the user covariance; the belief is then that of the same observations."""
+    def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
+        """Takes other settings, and the belief that the same observations give with them; on an error, neither."""
 
     @abstractmethod
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
@@ -136,6 +147,18 @@ class Model(ABC):
         """Learns one reward; on an error nothing has changed."""
         self.learn(self.checked_user(user), self.checked_arm(arm), checked_reward(reward))
 
+    def set_noise_var(self, noise_var: float) -> None:
+        """Changes the noise variance; the belief is then that of the same observations."""
+        value = checked_noise_var(noise_var)
+        check_ratio(self.max_variance, value)
+        self._reconfigure(self.kernel, value)
+
+    def set_user_cov(self, user_cov: Any) -> None:
+        """Changes the user covariance; the belief is then that of the same observations."""
+        kernel = self.kernel.with_user_cov(user_cov)
+        check_ratio(kernel.max_variance(self.history.arms), self._noise_var)
+        self._reconfigure(kernel, self._noise_var)
+
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it holds."""
         return (
@@ -156,7 +179,9 @@ class Model(ABC):
     def checked_arm(self, arm: Any) -> Any:
         """Returns one arm in the kernel's form, or raises a typed error."""
         arm = self.kernel.checked_arm(arm)
-        self._check_dimension(np.shape(arm))
+        if np.ndim(arm):
+            self._check_dimension(np.shape(arm))
+            check_ratio(self.kernel.max_variance([arm]), self._noise_var)
         return arm
 
     def checked_arms(self, arms: Any) -> Any:

@@ -13,6 +13,7 @@ from coterie.models.features import FeaturesModel
 from coterie.models.grid import GridModel, grid_bytes
 from coterie.models.hybrid import HybridModel
 from coterie.models.memory import available_memory
+from coterie.models.need import check_whole
 
 ENGINES: Mapping[str, Callable[..., Model]] = {
     "dense": DenseModel,
@@ -111,9 +112,9 @@ def make_model(
         >>> make_model(PoolKernel(np.eye(2), np.eye(3)), engine="exact").engine
         'exact'
     """
-    options = dict(engine_options or {})
-    if expected_rounds is not None and (not isinstance(expected_rounds, int) or expected_rounds < 1):
-        raise ParameterError(f"expected_rounds is {expected_rounds!r}", "it is a whole number >= 1", "Leave it out")
+    options = _checked_options(engine_options)
+    if expected_rounds is not None:
+        check_whole("expected_rounds", expected_rounds)
     reason = "asked for by name"
     if engine == "auto":
         limit = options.pop("memory_limit", None)
@@ -127,7 +128,7 @@ def make_model(
         engine, reason = choice.engine, choice.reason
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
-    if engine not in ENGINES:
+    if not isinstance(engine, str) or engine not in ENGINES:
         raise UnknownNameError(
             f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", "Use one of these"
         )
@@ -140,3 +141,15 @@ def make_model(
     model = ENGINES[engine](kernel, noise_var=noise_var, **options)
     model.reason = reason
     return model
+
+
+def _checked_options(given: Mapping[str, Any] | None) -> dict[str, Any]:
+    if given is not None and not isinstance(given, Mapping):
+        raise ParameterError(
+            f"engine_options is {given!r}", "it maps names of options to values", 'Pass, say, {"user_rank": 8}'
+        )
+    options = dict(given or {})
+    for name in ("memory_limit", "block_size"):
+        if options.get(name) is not None:
+            check_whole(name, options[name])
+    return options

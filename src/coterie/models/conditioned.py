@@ -5,20 +5,21 @@ collapsed history, the running log-determinant and evidence, and the exact rebui
 """
 
 from abc import abstractmethod
+from contextlib import suppress
+from copy import copy
 from math import exp, log, pi, sqrt
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from coterie.algebra import JitterLog, NumericalError
+from coterie.algebra import CoterieError, JitterLog, NumericalError
 from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
-from coterie.models.base import DRIFT_TOLERANCE, Index, Model, checked_noise_var
+from coterie.models.base import DRIFT_TOLERANCE, Index, Model
 from coterie.models.history import History
 
 LOG_2PI = log(2 * pi)
 CHUNK = 128
-EPS = float(np.finfo(float).eps)
 
 
 class ConditionedModel(Model):
@@ -29,8 +30,6 @@ class ConditionedModel(Model):
         self.jitter = JitterLog()
         self._info_gain = 0.0
         self._log_likelihood = 0.0
-        self._squared_gain = 0.0
-        self._since_rebuild = 0
 
     # What an engine gives
 
@@ -53,8 +52,11 @@ class ConditionedModel(Model):
         log_det, fit = self._condition(np.array([user]), np.array([arm]), np.array([reward]), noise)
         return exp(log_det), sqrt(fit * exp(log_det))
 
-    def _needs_repair(self) -> bool:
-        """Whether an exact rebuild is due after this update."""
+    def _detach(self) -> None:
+        """Takes room of its own for the belief, so that a copy of a model shares none with it."""
+
+    def _renewal_is_due(self) -> bool:
+        """Whether the belief would be cheaper to keep if it were computed anew from the collapsed history."""
         return False
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
@@ -80,8 +82,8 @@ class ConditionedModel(Model):
         self._info_gain += log(variance / self._noise_var)
         self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance) + LOG_2PI)
         self.history.add(self.kernel.key(user, arm), user, arm, reward)
-        if self._needs_repair():
-            self.rebuild()
+        if self._renewal_is_due():
+            self._renew()
 
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Learns many rewards at once, in BLAS-3 blocks; the same belief as one by one."""
@@ -94,40 +96,37 @@ class ConditionedModel(Model):
             self.rebuild()
             raise
         self.history.merge(batch)
-        if self._needs_repair():
-            self.rebuild()
-
-    def set_noise_var(self, noise_var: float) -> None:
-        """Changes the noise variance and rebuilds the belief on the same observations."""
-        self._reconfigure(self.kernel, checked_noise_var(noise_var))
-
-    def set_user_cov(self, user_cov: Any) -> None:
-        """Changes the user covariance and rebuilds the belief on the same observations."""
-        self._reconfigure(self.kernel.with_user_cov(user_cov), self._noise_var)
+        if self._renewal_is_due():
+            self._renew()
 
     def rebuild(self) -> None:
-        """Computes the belief anew from the collapsed history, with no recursion error."""
+        """Computes the belief anew, in place, from the collapsed history."""
         self._reset()
         self._info_gain = 0.0
         self._log_likelihood = 0.0
         self._absorb(self.history)
-        self._settle()
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Rebuilds the belief exactly and returns how far it had drifted from that."""
+        """Returns how far the belief is from one computed anew, and takes that one if it is beyond the tolerance.
+
+        Needs room for a second belief while it runs.
+        """
+        fresh = self._fresh()
         mean, variance = self._belief_at_rows()
-        self.rebuild()
-        exact_mean, exact_variance = self._belief_at_rows()
+        exact_mean, exact_variance = fresh._belief_at_rows()
         prior = self._prior_variance_at_rows()
         scale = np.where(prior > 0, prior, 1.0)
         mean_drift = float(np.max(np.abs(mean - exact_mean) / np.sqrt(scale), initial=0.0))
         variance_drift = float(np.max(np.abs(variance - exact_variance) / scale, initial=0.0))
-        return Drift(mean_drift, variance_drift, tolerance, healed=max(mean_drift, variance_drift) > tolerance)
+        sound = max(mean_drift, variance_drift) <= tolerance  # false for NaN as well
+        if not sound:
+            self._take(fresh)
+        return Drift(mean_drift, variance_drift, tolerance, healed=not sound)
 
     def explain(self) -> str:
         """Returns in words which engine this is, why, and what it has done for numerical safety."""
         text = f"{super().explain()} Jitter used {self.jitter.count} times"
-        return text + (f", at most {self.jitter.largest:.0e} of the diagonal." if self.jitter.count else ".")
+        return text + (f", at most {self.jitter.largest:.0e} of the prior variance." if self.jitter.count else ".")
 
     # Bookkeeping
 
@@ -149,12 +148,28 @@ class ConditionedModel(Model):
             + float(np.sum(batch.scatters)) / noise_var
         )
 
+    def _fresh(self) -> Self:
+        """Returns a model with the same settings and history whose belief is computed anew; this one is untouched."""
+        other = copy(self)
+        other._detach()
+        other.rebuild()
+        return other
+
+    def _take(self, other: Self) -> None:
+        """Takes over everything another model holds."""
+        self.__dict__.update(other.__dict__)
+
+    def _renew(self) -> None:
+        """Computes the belief anew if that works; if not, the one at hand is as right, only dearer to keep."""
+        with suppress(NumericalError, MemoryError):
+            self._take(self._fresh())
+
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
         before = self.kernel, self._noise_var
         try:
             self._configure(kernel, noise_var)
             self.rebuild()
-        except NumericalError:
+        except CoterieError:
             self._configure(*before)
             self.rebuild()
             raise
@@ -171,27 +186,3 @@ class ConditionedModel(Model):
 
     def _prior_variance_at_rows(self) -> Array:
         return self.kernel.diag(self.history.user_array(), self.history.arm_array())
-
-    # Drift of a recursion
-
-    def _note_gain(self, squared: float) -> None:
-        """Notes (surprise / predictive variance)^2 of one recursive update."""
-        self._squared_gain += squared
-        self._since_rebuild += 1
-
-    def _settle(self) -> None:
-        """Notes that there is no drift now."""
-        self._squared_gain = 0.0
-        self._since_rebuild = 0
-
-    def _drifted(self, size: int) -> bool:
-        """Whether a recursion on `size` numbers may have drifted beyond the tolerance since the last rebuild. O(1).
-
-        Each update rounds the mean by about eps * prior variance * surprise / predictive variance, in directions that
-        do not agree. Measured errors were up to three times this estimate, so a tenth of the tolerance calls for a
-        rebuild. That costs as much as `size` updates at most, so it waits for as many; with a noise variance that
-        suits the rewards it never comes.
-        """
-        if self._since_rebuild < size or self._since_rebuild % 64:
-            return False
-        return EPS * sqrt(self.max_variance * self._squared_gain) > DRIFT_TOLERANCE / 10

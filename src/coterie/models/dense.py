@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
-from coterie.models.base import DRIFT_TOLERANCE, Model, checked_noise_var
+from coterie.models.base import DRIFT_TOLERANCE, Model
 
 
 class DenseModel(Model):
@@ -79,13 +79,8 @@ class DenseModel(Model):
         for user, arm, reward in zip(users, arms, rewards, strict=True):
             self.update(user, arm, reward)
 
-    def set_noise_var(self, noise_var: float) -> None:
-        """Changes the noise variance."""
-        self._noise_var = checked_noise_var(noise_var)
-
-    def set_user_cov(self, user_cov: Any) -> None:
-        """Changes the user covariance."""
-        self.kernel = self.kernel.with_user_cov(user_cov)
+    def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
+        self.kernel, self._noise_var = kernel, noise_var
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns no drift: every answer is computed anew."""

@@ -17,8 +17,8 @@ class ExactModel(ConditionedModel):
     """Equation 4 of the paper, with the factor of K_t + noise grown by rows and never copied or inverted.
 
     Scoring q arms after k distinct pairs costs q k^2 / 2 multiply-adds; memory is about 4 k^2 bytes. A repeated pair
-    is first added as a row of its own; when such rows exceed a quarter of the distinct pairs, the factor is rebuilt
-    from the collapsed history, so the cost stays bounded by the number of distinct pairs.
+    is first added as a row of its own; when such rows exceed a quarter of the distinct pairs (and 64), the factor is
+    computed anew from the collapsed history, so the cost stays bounded by the number of distinct pairs.
 
     Examples:
         >>> from coterie.kernels.arm import Linear
@@ -56,7 +56,7 @@ class ExactModel(ConditionedModel):
         mean = solved @ self._whitened.values
         variance = np.maximum(prior - np.einsum("ij,ij->i", solved, solved), 0.0)
         # The arm that is chosen is learned next: its solved row is the row that the factor grows by.
-        self._scored = user, arms, solved, mean, variance
+        self._scored = user, np.array(arms), solved, mean.copy(), variance
         return mean, np.sqrt(variance)
 
     def read_covariance(self, user: int, arms: Any) -> Array:
@@ -86,14 +86,16 @@ class ExactModel(ConditionedModel):
         return variance, surprise
 
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
-        inner = self.kernel.cross(users, arms, users, arms) + np.diag(noise)
+        inner = self.kernel.cross(users, arms, users, arms)
+        prior = inner.diagonal().copy()
+        inner[np.diag_indices_from(inner)] += noise
         solved = np.empty((len(users), 0))
         surprise = values
         if self._arms is not None:
             solved = self._factor.solve(self.kernel.cross(users, arms, self._users.values, self._arms.values))
             inner -= solved @ solved.T
             surprise = values - solved @ self._whitened.values
-        corner = cholesky(inner, self.jitter)
+        corner = cholesky(inner, self.jitter, scale=float(prior.max()))
         self._grow(users, arms, solved, corner, surprise)
         whitened = self._whitened.values[-len(users) :]
         return log_det_of_factor(corner), float(whitened @ whitened)
@@ -112,7 +114,7 @@ class ExactModel(ConditionedModel):
         self._whitened.extend(solve_lower(corner, surprise))
         self._scored = None
 
-    def _needs_repair(self) -> bool:
+    def _renewal_is_due(self) -> bool:
         distinct = len(self.history)
         return self._factor.size - distinct > max(64, distinct // 4)
 

@@ -1,6 +1,6 @@
 """The belief in a fixed number of features: graph frequencies times eigen-features of the pool."""
 
-from math import exp, log
+from math import log
 from typing import Any
 
 import numpy as np
@@ -16,10 +16,14 @@ from coterie.models.history import History
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
 
+EPS = float(np.finfo(float).eps)
+
 
 def eigen_features(covariance: Array, rank: int | None, *, what: str) -> tuple[Array, float, float]:
     """Returns features F with F F' the best approximation of this rank, the first and the first lost eigenvalue."""
-    if rank is not None and not (isinstance(rank, int | np.integer) and 1 <= rank <= len(covariance)):
+    if rank is not None and (
+        isinstance(rank, bool) or not isinstance(rank, int | np.integer) or not 1 <= rank <= len(covariance)
+    ):
         raise ParameterError(
             f"{what} is {rank!r}", f"it is a whole number from 1 to {len(covariance)}", "Leave it out for all"
         )
@@ -44,7 +48,8 @@ class FeaturesModel(ConditionedModel):
 
     Without it the truncated prior is taken at its word, and the variance is too small.
 
-    Cost of a round with P = user_rank * arm_rank features: about P^2 multiply-adds for each candidate.
+    Cost of a round with P = user_rank * arm_rank features: about P^2 multiply-adds for each candidate, and with the
+    correction n m (n + m) more.
 
     Examples:
         >>> model = FeaturesModel(PoolKernel(np.eye(2), np.eye(2)), noise_var=1.0)
@@ -73,6 +78,7 @@ class FeaturesModel(ConditionedModel):
         self.user_rank, self.arm_rank, self.correction = user_rank, arm_rank, correction
         self._memory_limit = memory_limit
         self._configure(pool, self._noise_var)
+        self._detach()
         self._reset()
 
     @property
@@ -95,16 +101,18 @@ class FeaturesModel(ConditionedModel):
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         pool = require_pool(kernel, self.engine)
-        super()._configure(pool, noise_var)
         users, first_user, lost_user = eigen_features(pool.user_cov, self.user_rank, what="user_rank")
         arms, first_arm, lost_arm = eigen_features(pool.arm_cov, self.arm_rank, what="arm_rank")
         size = users.shape[1] * arms.shape[1]
         what = f"{users.shape[1]} user x {arms.shape[1]} arm features"
         require_memory(8 * size * (size + 64), self._memory_limit, what=what, remedy="Lower user_rank or arm_rank")
+        super()._configure(pool, noise_var)
         self._user_features, self._arm_features = users, arms
         kept = np.multiply.outer(np.sum(users**2, axis=1), np.sum(arms**2, axis=1)).ravel()
-        lost = pool.pair_variances() - kept
-        lost[lost < 1e-12 * pool.max_variance([])] = 0.0
+        prior = pool.pair_variances()
+        self._scale = float(prior.max())
+        lost = prior - kept
+        lost[(lost < 1e-12 * prior) | (lost < 8 * EPS * self._scale)] = 0.0
         # What was lost is positive semi-definite: its largest entry is on the diagonal, and its eigenvalues are the
         # products of which one factor at least was dropped.
         self.prior_error = float(lost.max())
@@ -113,8 +121,15 @@ class FeaturesModel(ConditionedModel):
         self._has_own = self.correction and self.prior_error > 0
         self._own = lost if self._has_own else np.zeros(len(lost))
 
+    def _detach(self) -> None:
+        self._cov = PendingCovariance(np.empty((self.n_features, self.n_features), order="F"))
+
     def _reset(self) -> None:
-        self._cov = PendingCovariance(np.eye(self.n_features, order="F"))
+        if self._cov.size != self.n_features:
+            self._detach()
+        matrix = self._cov.restart()
+        matrix[...] = 0.0
+        np.fill_diagonal(matrix, 1.0)
         self._weights = np.zeros(self.n_features)
         self._observed = np.zeros(len(self._own))
         self._count = np.zeros(len(self._own))
@@ -172,8 +187,6 @@ class FeaturesModel(ConditionedModel):
         batch.add(self.kernel.key(user, arm), user, arm, reward)
         self._absorb(batch)
         self.history.merge(batch)
-        if self._needs_repair():
-            self.rebuild()
 
     def _absorb(self, batch: History) -> None:
         """Conditions on a collapsed history.
@@ -230,7 +243,10 @@ class FeaturesModel(ConditionedModel):
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         rows = self._rows(users, arms)
         columns = np.asfortranarray(self._cov.times(rows.T))
-        factor = cholesky(rows @ columns + np.diag(noise), self.jitter)
+        inner = rows @ columns
+        if len(users) == 1:
+            np.maximum(inner, 0.0, out=inner)  # a variance; rounding may put it below zero
+        factor = cholesky(inner + np.diag(noise), self.jitter, scale=self._scale)
         surprise = solve_lower(factor, values - rows @ self._weights)
         columns = blas.dtrsm(1.0, factor, columns, side=1, lower=1, trans_a=1, overwrite_b=1)
         if len(users) == 1:
@@ -239,8 +255,4 @@ class FeaturesModel(ConditionedModel):
             self._cov.subtract_block(columns)
         self._weights += columns @ surprise
         log_det, fit = log_det_of_factor(factor), float(surprise @ surprise)
-        self._note_gain(fit * exp(-log_det / len(users)))
         return log_det, fit
-
-    def _needs_repair(self) -> bool:
-        return self._drifted(self.n_features)

@@ -55,6 +55,7 @@ class GridModel(ConditionedModel):
         self.kernel.fill(self._cov.restart())
         self._mean = np.zeros(self.kernel.n_pairs)
         self._variance = self.kernel.pair_variances()
+        self._scale = float(self._variance.max())
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""
@@ -76,14 +77,12 @@ class GridModel(ConditionedModel):
         self._mean += (surprise / root) * column
         column *= column
         self._variance -= column
-        gain = surprise / variance
-        self._note_gain(gain * gain)
         return variance, surprise
 
     def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
         pairs = users * self._n_arms + arms
         columns = self._cov.columns(pairs)
-        factor = cholesky(columns[pairs] + np.diag(noise), self.jitter)
+        factor = cholesky(columns[pairs] + np.diag(noise), self.jitter, scale=self._scale)
         surprise = solve_lower(factor, values - self._mean[pairs])
         columns = blas.dtrsm(1.0, factor, columns, side=1, lower=1, trans_a=1, overwrite_b=1)
         self._cov.subtract_block(columns)
@@ -91,8 +90,9 @@ class GridModel(ConditionedModel):
         self._variance -= np.einsum("ij,ij->i", columns, columns)
         return log_det_of_factor(factor), float(surprise @ surprise)
 
-    def _needs_repair(self) -> bool:
-        return self._drifted(len(self._mean))
+    def _detach(self) -> None:
+        size = self.kernel.n_pairs
+        self._cov = PendingCovariance(np.empty((size, size), order="F"), block_size=self._cov.block_size)
 
     def _belief_at_rows(self) -> tuple[Array, Array]:
         return self._mean.copy(), np.maximum(self._variance, 0.0)

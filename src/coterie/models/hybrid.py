@@ -1,16 +1,16 @@
 """Exact while observations are few, the recursion afterwards: the paper's hybrid implementation."""
 
 import sys
+from copy import copy
 from typing import Any
 
 from coterie.contracts import Array
-from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.exact import ExactModel
 from coterie.models.grid import GridModel, require_grid_memory
-from coterie.models.need import require_pool
+from coterie.models.need import check_whole, require_pool
 
 
 def integer_cube_root(value: int) -> int:
@@ -59,8 +59,8 @@ class HybridModel(ConditionedModel):
     ) -> None:
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
-        if switch_after is not None and (not isinstance(switch_after, int) or switch_after < 0):
-            raise ParameterError(f"switch_after is {switch_after!r}", "it is a whole number >= 0", "Leave it out")
+        if switch_after is not None:
+            check_whole("switch_after", switch_after, least=0)
         self.switch_after = paper_switch(pool) if switch_after is None else switch_after
         require_grid_memory(pool, memory_limit)
         self._inner: ConditionedModel = self._adopted(ExactModel(pool, noise_var=noise_var))
@@ -79,12 +79,19 @@ class HybridModel(ConditionedModel):
         """Returns in words which engine this is, why, and at which stage it is."""
         return f"{super().explain()} Stage {self.stage!r}; 'grid' takes over after {self.switch_after} observations."
 
-    def _needs_repair(self) -> bool:
-        if self.stage == "exact" and self.n_observations > self.switch_after:
+    def _switch_is_due(self) -> bool:
+        return self.stage == "exact" and self.n_observations > self.switch_after
+
+    def _renewal_is_due(self) -> bool:
+        return self._switch_is_due() or self._inner._renewal_is_due()
+
+    def _detach(self) -> None:
+        if self._switch_is_due():
             # Memory was asked for at construction: a reward that was accepted is never refused by the switch.
             self._inner = self._adopted(GridModel(self.kernel, noise_var=self._noise_var, memory_limit=sys.maxsize))
-            return True
-        return self._inner._needs_repair()
+        else:
+            self._inner = copy(self._inner)
+            self._inner._detach()
 
     def _adopted(self, inner: ConditionedModel) -> ConditionedModel:
         inner.history = self.history
@@ -97,9 +104,6 @@ class HybridModel(ConditionedModel):
 
     def _reset(self) -> None:
         self._inner._reset()
-
-    def _settle(self) -> None:
-        self._inner._settle()
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""

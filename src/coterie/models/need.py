@@ -1,4 +1,8 @@
-"""What an engine needs of the joint kernel."""
+"""What an engine needs of its kernel and of its settings."""
+
+from typing import Any
+
+import numpy as np
 
 from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, PoolKernel
@@ -13,3 +17,9 @@ def require_pool(kernel: JointKernel, engine: str) -> PoolKernel:
         "it keeps a belief for every pair, so the arms must be known",
         "Pass arms=ArmPool(...), or use engine 'exact'",
     )
+
+
+def check_whole(name: str, value: Any, *, least: int = 1) -> None:
+    """Raises ParameterError if the value is not a whole number of at least this size."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ParameterError(f"{name} is {value!r}", f"it is a whole number >= {least}", "Leave it out")

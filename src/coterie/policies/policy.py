@@ -1,6 +1,7 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from math import sqrt
 from typing import Any
 
@@ -21,6 +22,7 @@ from coterie.policies.widths import Width, checked_width
 Index = NDArray[np.intp]
 
 TIE_TOLERANCE = 1e-10
+ROUNDING = 1e-13
 
 
 class Policy:
@@ -113,7 +115,7 @@ class Policy:
         """Returns the position of the highest score, ties broken at random."""
         values = score.tolist()
         highest = max(values)
-        bar = highest - self._tolerance(row, arms)
+        bar = highest - max(self._tolerance(row, arms), ROUNDING * abs(highest))
         ties = [i for i, value in enumerate(values) if value >= bar]
         if not ties:
             raise NumericalError(
@@ -139,7 +141,9 @@ class Policy:
         if schedule.is_epoch(t):
             noise_var = schedule.value(t, spectral_ratio=self.graph.spectral_ratio)
             if schedule.moves(self.model.noise_var, noise_var):
-                self.model.set_noise_var(noise_var)
+                # The reward is learned by now. If the rebuild fails the model keeps the noise variance it has.
+                with suppress(NumericalError):
+                    self.model.set_noise_var(noise_var)
 
     def _user_row(self, user: UserId) -> int:
         try:
@@ -168,7 +172,7 @@ class Policy:
             return self._vectors(candidates)
         if candidates is None:
             return self.arms.ids, np.arange(len(self.arms))
-        if isinstance(candidates, str | bytes):
+        if isinstance(candidates, str | bytes) or not isinstance(candidates, Iterable) or _is_scalar_array(candidates):
             raise CandidatesError(
                 f"candidates are {candidates!r}", "they are a list of arm ids", f"Pass [{candidates!r}]"
             )
@@ -185,7 +189,9 @@ class Policy:
         return ids, np.array(rows)
 
     def _vectors(self, candidates: Any) -> tuple[Any, Any]:
-        if candidates is not None and len(candidates) == 0:
+        if isinstance(candidates, Iterator):
+            candidates = list(candidates)
+        if candidates is not None and np.size(candidates) == 0:
             raise CandidatesError(
                 "there are no candidates", "at least one is needed", "Pass an array with one row each"
             )
@@ -193,3 +199,7 @@ class Policy:
         if len({row.tobytes() for row in rows}) < len(rows):
             raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
         return rows, rows
+
+
+def _is_scalar_array(value: object) -> bool:
+    return isinstance(value, np.ndarray) and value.ndim == 0

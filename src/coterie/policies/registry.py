@@ -144,7 +144,7 @@ _OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
 
 
 def _recipe(name: str) -> Recipe:
-    if name in RECIPES:
+    if isinstance(name, str) and name in RECIPES:
         return RECIPES[name]
     raise UnknownNameError(
         f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", "Use one of these"
@@ -154,7 +154,7 @@ def _recipe(name: str) -> Recipe:
 def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
     if sampling is None:
         return next(iter(recipe.scores.values()))
-    if sampling in recipe.scores:
+    if isinstance(sampling, str) and sampling in recipe.scores:
         return recipe.scores[sampling]
     raise UnknownNameError(
         f"sampling {sampling!r} is unknown to {name!r}",

@@ -3,7 +3,10 @@
 from dataclasses import dataclass
 from math import isfinite
 
+import numpy as np
+
 from coterie.errors import ParameterError
+from coterie.models.need import check_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,16 +31,17 @@ class SpectralSchedule:
     least_change: float = 0.2
 
     def __post_init__(self) -> None:
-        if not (isfinite(self.base) and self.base > 0):
-            raise ParameterError(f"base is {self.base!r}", "it is a finite number > 0", "Choose, say, 0.01")
-        if self.horizon < 1 or self.first_epoch < 1:
-            raise ParameterError(
-                f"horizon is {self.horizon!r} and first_epoch {self.first_epoch!r}", "both are >= 1", "Raise them"
-            )
-        if not 0 < self.floor <= self.ceiling:
+        for name, value in (("base", self.base), ("floor", self.floor), ("ceiling", self.ceiling)):
+            if not (isinstance(value, int | float | np.number) and isfinite(value) and value > 0):
+                raise ParameterError(f"{name} is {value!r}", "it is a finite number > 0", "Choose, say, 0.01")
+        check_whole("horizon", self.horizon)
+        check_whole("first_epoch", self.first_epoch)
+        if not (isinstance(self.least_change, int | float) and self.least_change >= 0):
+            raise ParameterError(f"least_change is {self.least_change!r}", "it is a number >= 0", "The paper uses 0.2")
+        if not self.floor <= self.ceiling:
             raise ParameterError(
                 f"floor is {self.floor!r} and ceiling {self.ceiling!r}",
-                "0 < floor <= ceiling",
+                "the floor is not above the ceiling",
                 "Exchange or raise them",
             )
 

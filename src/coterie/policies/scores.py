@@ -52,8 +52,10 @@ def joint_thompson(
     """Returns mean + width * a joint draw of the candidates from the posterior.
 
     The symmetric square root is used: unlike a Cholesky factor it exists for a singular covariance, and unlike
-    eigenvectors it has no signs to choose, so every exact engine gives the same draw.
+    eigenvectors it has no signs to choose, so every exact engine gives the same draw. Eigenvalues that are rounding
+    count as zero, or their roots would be a million times larger than what engines differ by.
     """
     values, vectors = np.linalg.eigh(model.covariance(user, arms))
-    root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    rounding = 1e-12 * float(model.prior_std(user, arms).max()) ** 2
+    root = (vectors * np.sqrt(np.where(values > rounding, values, 0.0))) @ vectors.T
     return np.asarray(mean + width * (root @ draws.normals(number, len(mean))))

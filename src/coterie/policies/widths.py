@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from math import isfinite, log, sqrt
 from typing import Any
 
+import numpy as np
+
 from coterie.contracts import Belief
 from coterie.errors import ParameterError
 
@@ -49,6 +51,7 @@ def checked_width(width: Any) -> Width:
     if callable(width):
         function: Callable[[int, Any], float] = width
         return function
-    if isinstance(width, int | float) and not isinstance(width, bool) and isfinite(width) and width >= 0:
+    number = isinstance(width, int | float | np.integer | np.floating) and not isinstance(width, bool)
+    if number and 0 <= width < float("inf"):
         return float(width)
     raise ParameterError(f"width is {width!r}", "it is a number >= 0 or a function of (t, model)", "Choose, say, 1.0")

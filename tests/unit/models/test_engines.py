@@ -7,12 +7,13 @@ import pytest
 
 import coterie as ct
 from coterie.algebra import JitterLog, cholesky
-from coterie.errors import FactorisationError
+from coterie.errors import FactorisationError, MemoryLimitError, ParameterError
 from coterie.graphs import make_graph
 from coterie.kernels import FreeKernel, PoolKernel
 from coterie.models import (
     ENGINES,
     ExactModel,
+    FeaturesModel,
     GridModel,
     HybridModel,
     Model,
@@ -90,12 +91,15 @@ def test_hybrid_switches_once_and_agrees_on_both_sides() -> None:
     assert "Stage 'grid'" in model.explain()
 
 
-def test_jitter_is_used_only_when_needed_and_is_reported() -> None:
-    """A singular kernel with a tiny noise variance needs it; an ordinary one does not."""
+def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A singular kernel needs it with a noise variance below rounding, which is refused otherwise."""
     fine = GridModel(KERNEL)
     fill(fine)
     fine.rebuild()
     assert fine.jitter.count == 0
+    with pytest.raises(ParameterError, match="1e-17"):
+        GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
+    monkeypatch.setattr("coterie.models.base.LARGEST_RATIO", 1e30)
     singular = GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
     singular.update_many([0] * 40, range(40), [1.0] * 40)
     assert singular.jitter.count > 0
@@ -115,10 +119,10 @@ def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monk
     monkeypatch.setattr("coterie.models.features.CHUNK", 40)
     calls = iter(range(100))
 
-    def failing(matrix: Any, log: Any) -> Any:
+    def failing(matrix: Any, log: Any, **options: Any) -> Any:
         if next(calls) == 1:
             raise FactorisationError("a matrix", "a rule", "A remedy")
-        return cholesky(matrix, log)
+        return cholesky(matrix, log, **options)
 
     for module in ("exact", "grid", "features"):
         monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
@@ -139,10 +143,10 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch:
     fill(model, 50)
     before = [model.predict(user) for user in range(12)]
 
-    def failing(matrix: Any, log: Any) -> Any:
+    def failing(matrix: Any, log: Any, **options: Any) -> Any:
         if len(matrix) == 3:
             raise FactorisationError("a matrix", "a rule", "A remedy")
-        return cholesky(matrix, log)
+        return cholesky(matrix, log, **options)
 
     for module in ("exact", "grid", "features"):
         monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
@@ -184,3 +188,51 @@ def test_an_empty_batch_changes_nothing() -> None:
         assert model.info_gain == 0.0
         assert model.effective_dim == 0.0
         assert model.log_marginal_likelihood == 0.0
+
+
+def test_what_a_caller_does_to_arrays_he_was_given_changes_no_belief() -> None:
+    """`exact` keeps what it has just scored; none of it may be the caller's."""
+    model, untouched = ExactModel(KERNEL), ExactModel(KERNEL)
+    arms = np.array([1, 2])
+    for each in (model, untouched):
+        each.update(0, 0, 1.0)
+    mean, std = model.predict(0, arms)
+    mean *= 100
+    std *= 0
+    arms[0] = 3
+    for each in (model, untouched):
+        each.update(0, 3, 0.5)
+        each.update(0, 1, 0.5)
+    np.testing.assert_allclose(model.predict(1), untouched.predict(1), atol=1e-12)
+
+
+def test_a_change_of_users_that_would_not_fit_leaves_the_features_as_they_were() -> None:
+    model = FeaturesModel(PoolKernel(np.ones((4, 4)), np.eye(3)), noise_var=0.1, memory_limit=8 * 3 * 67)
+    model.update(0, 0, 1.0)
+    before = model.predict(1)
+    with pytest.raises(MemoryLimitError):
+        model.set_user_cov(np.eye(4))
+    np.testing.assert_array_equal(model.kernel.user_cov, np.ones((4, 4)))
+    np.testing.assert_allclose(model.predict(1), before, atol=1e-12)
+
+
+def test_truncation_of_a_tiny_variance_is_reported() -> None:
+    model = FeaturesModel(PoolKernel(np.diag([1.0, 1e-13]), np.eye(2)), user_rank=1)
+    assert model.prior_error == pytest.approx(1e-13)
+    np.testing.assert_allclose(model.predict(1)[1], model.prior_std(1))
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_noise_below_rounding_is_refused(engine: str) -> None:
+    model = make_model(KERNEL, engine=engine)
+    fill(model, 20)
+    before = model.predict(0)
+    with pytest.raises(ParameterError, match="ratio"):
+        model.set_noise_var(1e-13)
+    with pytest.raises(ParameterError, match="ratio"):
+        model.set_user_cov(1e14 * np.eye(12))
+    np.testing.assert_array_equal(model.predict(0), before)
+    free = ExactModel(FreeKernel(np.eye(1), ct.Linear()), noise_var=0.01)
+    with pytest.raises(ParameterError, match="ratio"):
+        free.update(0, [1e8, 0.0], 1.0)
+    assert free.n_observations == 0

@@ -26,6 +26,20 @@ def free(**changes: Any) -> ct.Policy:
 # what is wrong, the error, and what its message must name
 CONSTRUCTION: list[tuple[Callable[[], Any], type[errors.CoterieError], str]] = [
     (lambda: make(name="lk-gp-ucbb"), errors.UnknownNameError, "'lk-gp-ucbb'"),
+    (lambda: make(name=["lk-gp-ucb"]), errors.UnknownNameError, "['lk-gp-ucb']"),
+    (lambda: make(engine=["grid"]), errors.UnknownNameError, "['grid']"),
+    (lambda: make(name="lk-gp-ts", sampling=[1]), errors.UnknownNameError, "[1]"),
+    (lambda: make(engine_options=5), errors.ParameterError, "5"),
+    (lambda: make(engine="grid", engine_options={"block_size": 2.5}), errors.ParameterError, "2.5"),
+    (lambda: make(engine="grid", engine_options={"memory_limit": "a"}), errors.ParameterError, "'a'"),
+    (lambda: make(engine="features", engine_options={"user_rank": True}), errors.ParameterError, "True"),
+    (lambda: make(noise_var=10**400), errors.ParameterError, "1000"),
+    (lambda: make(noise_var=True), errors.ParameterError, "True"),
+    (lambda: make(noise_var=1e-13), errors.ParameterError, "1e-13"),
+    (lambda: ct.SpectralSchedule(base="a", horizon=10), errors.ParameterError, "'a'"),  # type: ignore[arg-type]
+    (lambda: ct.SpectralSchedule(base=0.1, horizon=10, first_epoch=2.0), errors.ParameterError, "2.0"),  # type: ignore[arg-type]
+    (lambda: ct.SpectralSchedule(base=0.1, horizon=10, least_change=-1.0), errors.ParameterError, "-1.0"),
+    (lambda: ct.SpectralSchedule(base=0.1, horizon=10, floor=0.5), errors.ParameterError, "0.5"),
     (lambda: make(engine="gird"), errors.UnknownNameError, "'gird'"),
     (lambda: make(wdith=2.0), errors.UnknownNameError, "'wdith'"),
     (lambda: make(sampling="joint"), errors.UnknownNameError, "'joint'"),
@@ -108,6 +122,11 @@ USE: list[tuple[Callable[[Any], Any], type[errors.CoterieError], str]] = [
     (lambda p: p.select("ana", []), errors.CandidatesError, "no candidates"),
     (lambda p: p.predict("ana", []), errors.CandidatesError, "no candidates"),
     (lambda p: p.select("ana", "ab"), errors.CandidatesError, "'ab'"),
+    (lambda p: p.select("ana", 5), errors.CandidatesError, "5"),
+    (lambda p: p.select("ana", np.array("a")), errors.CandidatesError, "a"),
+    (lambda p: p.update("ana", "a", 10**400), errors.RewardError, "1000"),
+    (lambda p: p.update("ana", "a", 1e308), errors.RewardError, "1e+308"),
+    (lambda p: p.update("ana", "a", b"1"), errors.RewardError, "b'1'"),
     (lambda p: p.select("ana", ["a", "b", "a"]), errors.CandidatesError, "'a'"),
     (lambda p: p.update("ana", "a", float("nan")), errors.RewardError, "nan"),
     (lambda p: p.update("ana", "a", float("inf")), errors.RewardError, "inf"),

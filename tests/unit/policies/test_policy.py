@@ -216,3 +216,24 @@ def test_explain_says_what_and_why(graph: ct.UserGraph, arms: ct.ArmPool) -> Non
     text = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms).explain()
     assert "engine 'grid'" in text
     assert "4 users x 10 arms = 40 pairs" in text
+
+
+@pytest.mark.parametrize("name", ["lk-gp-ucb", "lk-gp-ts"])
+@pytest.mark.parametrize("scale", [1.0, 1e6])
+def test_twin_arms_tie_alike_on_every_exact_engine(name: str, scale: float, graph: ct.UserGraph) -> None:
+    """Twins make the covariance singular and every score a tie; large rewards make rounding large."""
+    twins = ct.ArmPool(np.repeat(np.random.default_rng(0).normal(size=(4, 2)), 2, axis=0))
+    samplings = [None, "joint"] if name == "lk-gp-ts" else [None]
+    for sampling in samplings:
+        runs = []
+        for engine in ENGINE_NAMES:
+            rng = np.random.default_rng(1)
+            policy = ct.make_policy(name, graph=graph, arms=twins, engine=engine, sampling=sampling)
+            chosen = []
+            for _ in range(80):
+                user = graph.users[int(rng.integers(4))]
+                choice = policy.select(user)
+                policy.update(user, choice.arm, scale * float(rng.normal()))
+                chosen.append(choice.arm)
+            runs.append(chosen)
+        assert all(run == runs[0] for run in runs[1:])
