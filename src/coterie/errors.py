@@ -8,6 +8,7 @@ Examples:
 """
 
 from collections.abc import Iterable
+from difflib import get_close_matches
 
 from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError
 
@@ -30,6 +31,7 @@ __all__ = [
     "UnknownNameError",
     "UnknownUserError",
     "listed",
+    "or_similar",
 ]
 
 
@@ -99,3 +101,17 @@ def listed(names: Iterable[object], limit: int = 6) -> str:
     shown = [repr(name) for name in names]
     rest = len(shown) - limit
     return ", ".join(shown[:limit]) + (f", ... ({rest} more)" if rest > 0 else "")
+
+
+def or_similar(name: object, known: Iterable[object], otherwise: str) -> str:
+    """Returns a remedy that names the known string most like `name`, or `otherwise` if there is none.
+
+    Examples:
+        >>> or_similar("Bo", ["ana", "bo"], "Use one of these")
+        "Did you mean 'bo'"
+    """
+    if not isinstance(name, str):
+        return otherwise
+    folded = {each.casefold(): each for each in known if isinstance(each, str)}
+    close = get_close_matches(name.casefold(), list(folded)[:10_000], n=1, cutoff=0.6)
+    return f"Did you mean {folded[close[0]]!r}" if close else otherwise

@@ -113,12 +113,12 @@ def test_policies_lists_every_policy_with_a_summary(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
-        ([], "COMMAND"),
         (["dance"], "'dance'"),
-        (["demo", "--trials", "0"], "argument --trials: 0 is not a whole number >= 1"),
-        (["demo", "--rounds", "-5"], "argument --rounds: -5 is not a whole number >= 1"),
+        (["demo", "--trials", "0"], "argument --trials: '0' is not a whole number >= 1"),
+        (["demo", "--rounds", "-5"], "argument --rounds: '-5' is not a whole number >= 1"),
         (["demo", "--rounds", "many"], "argument --rounds"),
         (["demo", "--seed", "1.5"], "argument --seed"),
+        (["demo", "--name", "a/b"], "'a/b'"),
         (["demo", "--colour", "red"], "--colour"),
         (["policies", "all"], "all"),
     ],
@@ -138,7 +138,7 @@ def test_wrong_arguments_are_named_and_exit_with_2(
 def test_a_wrong_argument_ends_the_process_with_2(tmp_path: Path) -> None:
     done = coterie("demo", "--trials", 0, "--out", tmp_path / "new", folder=tmp_path)
     assert done.returncode == 2
-    assert "0 is not a whole number >= 1" in done.stderr
+    assert "'0' is not a whole number >= 1" in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "new").exists()
 
@@ -188,3 +188,14 @@ def test_mistakes_are_named_before_the_work(tmp_path: Path) -> None:
         assert result.returncode == 2
         assert "Traceback" not in result.stderr
         assert "worlds" not in result.stdout
+
+
+def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main([]) == 0
+    assert "demo" in capsys.readouterr().out
+
+
+def test_a_name_may_end_in_png(tmp_path: Path) -> None:
+    done = coterie("demo", "--trials", 1, "--rounds", 5, "--out", tmp_path, "--name", "mine.png", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]

@@ -20,9 +20,8 @@ def test_the_readme_has_an_example_of_ten_lines() -> None:
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_examples_run(path: Path) -> None:
-    names: dict[str, object] = {"__name__": "example"}
     for example in EXAMPLE.findall(path.read_text(encoding="utf-8")):
-        exec(compile(example, str(path), "exec"), names)
+        exec(compile(example, str(path), "exec"), {"__name__": "example"})
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))

@@ -148,6 +148,8 @@ def read_matrix(matrix: Any, *, users: Iterable[object] | None, symmetrise: str 
     """
     how = checked_symmetrise(symmetrise)
     directed = _square(matrix)
+    if users is None and hasattr(matrix, "columns") and hasattr(matrix, "index"):
+        users = _labels(matrix)
     ids = checked_users(users, directed.shape[0])
     _check_entries(directed, ids)
     if how is None:
@@ -156,12 +158,26 @@ def read_matrix(matrix: Any, *, users: Iterable[object] | None, symmetrise: str 
 
 
 def _square(matrix: Any) -> sp.csr_array:
-    array = matrix if sp.issparse(matrix) else np.asarray(matrix)
+    try:
+        array = matrix if sp.issparse(matrix) else np.asarray(matrix)
+    except ValueError:
+        raise DimensionError("the matrix has rows of different lengths", "weights are square", "Mend it") from None
     if array.ndim != 2 or array.shape[0] != array.shape[1]:
         raise DimensionError(f"the matrix has shape {array.shape}", "weights are square", "Pass one row per user")
     if array.dtype.kind not in "biuf":
         raise GraphError(f"the matrix has type {array.dtype}", "weights are real numbers", "Convert it to float64")
     return canonical(array)
+
+
+def _labels(frame: Any) -> list[object]:
+    """Returns the users that label the rows of a dataframe, once the columns agree."""
+    rows, columns = list(frame.index), list(frame.columns)
+    if rows != columns:
+        problem = f"rows are labelled {listed(rows)} and columns {listed(columns)}"
+        raise GraphError(
+            problem, "both name the same users in the same order", "Reorder one, or pass an array and users"
+        )
+    return rows
 
 
 def _check_entries(directed: sp.csr_array, ids: tuple[Hashable, ...]) -> None:

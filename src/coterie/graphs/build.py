@@ -124,6 +124,8 @@ def read_table(table: Any, *, users: Iterable[object] | None, symmetrise: str | 
 
 
 def _rows(table: Any) -> Iterator[tuple[Any, ...]]:
+    if hasattr(table, "collect_schema") and hasattr(table, "collect"):
+        raise GraphError("the table is lazy and has no rows yet", _TABLE_RULE, "Pass table.collect()")
     names = _column_names(table)
     if len(names) not in (2, 3):
         problem = f"the table has {len(names)} columns ({listed(names)})"

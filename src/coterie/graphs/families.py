@@ -196,6 +196,9 @@ def make_graph(
 ) -> UserGraph:
     """Returns a graph of the family with this name; "grid" takes the most square shape with n_users places.
 
+    Names and their options: "erdos-renyi" (edge_prob), "rbf" (latent_dim, scale, threshold), "sbm" (n_blocks, inside,
+    across), "barabasi-albert" (attach), "watts-strogatz" (k, rewire), "grid", "ring", "complete", "empty".
+
     Regular families draw nothing: they ignore `seed`, and `connected` other than "keep" refuses a graph
     that is not connected.
 

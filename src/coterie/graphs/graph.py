@@ -249,14 +249,14 @@ class UserGraph(StoredGraph):
         change = GraphChange(kind, edges=((self.users[i], self.users[j], self.weight(u, v), weight),))
         return self._wrap(self.users, reweighted(self._weights, i, j, weight)), change
 
-    def permuted(self, rng: np.random.Generator) -> Self:
+    def permuted(self, seed: int | np.random.Generator) -> Self:
         """Returns the same users with their places in the graph dealt anew: a control that knows nothing.
 
         Examples:
-            >>> UserGraph.from_edges([("ana", "bo")], users=["ana", "bo", "cy"]).permuted(np.random.default_rng(0))
+            >>> UserGraph.from_edges([("ana", "bo")], users=["ana", "bo", "cy"]).permuted(0)
             UserGraph(n_users=3, n_edges=1)
         """
-        order = rng.permutation(self.n_users)
+        order = np.random.default_rng(seed).permutation(self.n_users)
         return self._wrap(self.users, canonical(self._weights[order][:, order]))
 
 

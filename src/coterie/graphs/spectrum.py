@@ -80,7 +80,7 @@ def _checked_k(k: int | None, n_users: int) -> int:
             raise MemoryLimitError(problem, f"it is offered up to {FULL_LIMIT} users", "Pass k for the k smallest")
         return n_users
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_users:
-        raise ParameterError(f"k = {k!r} eigenpairs", f"k is an integer from 1 to {n_users}", "Pass a smaller k")
+        raise ParameterError(f"k = {k!r} eigenpairs", f"k is an integer from 1 to {n_users}", "Pass such a k")
     return int(k)
 
 

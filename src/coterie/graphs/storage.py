@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.errors import UnknownUserError, listed
+from coterie.errors import UnknownUserError, listed, or_similar
 from coterie.graphs.adjacency import Floats, read_matrix
 from coterie.graphs.laplacian import degrees
 
@@ -80,7 +80,7 @@ class StoredGraph:
             1
         """
         if user not in self:
-            remedy = "Check the id, or add the user with add_user"
+            remedy = or_similar(user, self._users, "Check the id, or add the user with add_user")
             raise UnknownUserError(f"user {user!r} is unknown", f"users are {listed(self._users)}", remedy)
         return self._index[user]
 

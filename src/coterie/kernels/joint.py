@@ -235,9 +235,20 @@ class FreeKernel(JointKernel):
 
 
 def pool_kernel(user_cov: Array, arm_kernel: ArmKernel, pool: ArmPool) -> PoolKernel:
-    """Returns the joint kernel on a pool, with every "median" length-scale set from it."""
+    """Returns the joint kernel on a pool, with every "median" lengthscale set from it.
+
+    Args:
+        user_cov: One row and column for each user, for instance `Green().matrix(graph)`.
+        arm_kernel: How alike two arms are.
+        pool: The arms.
+    """
+    if not isinstance(pool, ArmPool):
+        raise KernelError(f"the pool is a {type(pool).__name__}", "it must be an ArmPool", "Pass ArmPool(features)")
+    users = as_numbers(user_cov, what="user covariance")
+    if users.ndim != 2 or users.shape[0] != users.shape[1]:
+        raise DimensionError(f"a user covariance of shape {users.shape}", "it is square", "Pass one row for each user")
     gram = arm_kernel.resolve(pool.features).gram(pool.features)
-    return PoolKernel(user_cov, checked_psd(gram, len(pool), what="arm kernel on the pool"))
+    return PoolKernel(users, checked_psd(gram, len(pool), what="arm kernel on the pool"))
 
 
 def joint_penalty(

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import ArmId, Array
-from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, listed
+from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, listed, or_similar
 
 
 class ArmPool:
@@ -55,17 +55,23 @@ class ArmPool:
         try:
             return self.index[arm]
         except (KeyError, TypeError):
+            remedy = or_similar(arm, self.ids, "Use one of these ids")
             raise UnknownArmError(
-                f"arm {arm!r} is unknown", f"the pool's arms are {listed(self.ids)}", "Use one of these ids"
+                f"arm {arm!r} is unknown", f"the pool's arms are {listed(self.ids)}", remedy
             ) from None
 
 
 def checked_features(features: Any, *, what: str) -> Array:
     """Returns a read-only float64 copy of a two-dimensional array of finite numbers, or raises a typed error."""
     try:
-        rows = np.array(features, dtype=np.float64, order="C")
-    except (TypeError, ValueError):
-        raise ArmError(f"the {what} are not numbers", "a row of finite numbers for each arm", "Encode them") from None
+        given = np.asarray(features)
+    except ValueError:
+        rule = "every arm has the same number of features"
+        raise DimensionError(f"the {what} have rows of different lengths", rule, "Fill in what is missing") from None
+    if given.dtype.kind not in "biuf":
+        rule = "a row of finite numbers for each arm"
+        raise ArmError(f"the {what} are of type {given.dtype}", rule, "Encode text and categories as numbers")
+    rows = np.array(given, dtype=np.float64, order="C")
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
         raise DimensionError(
             f"the {what} have shape {rows.shape}",

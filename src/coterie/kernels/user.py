@@ -28,8 +28,15 @@ def _whole(name: str, value: Any) -> None:
 class UserKernel(ABC):
     """Anything that turns a graph into a positive semi-definite matrix over its users."""
 
-    @abstractmethod
     def matrix(self, graph: UserGraph) -> Array:
+        """Returns the n x n user covariance, in the order of `graph.users`."""
+        if not isinstance(graph, UserGraph):
+            remedy = "Use UserGraph.from_networkx, from_edges, from_matrix or from_table"
+            raise KernelError(f"the graph is a {type(graph).__name__}", "it must be a UserGraph", remedy)
+        return self._matrix(graph)
+
+    @abstractmethod
+    def _matrix(self, graph: UserGraph) -> Array:
         """Returns the n x n user covariance."""
 
 
@@ -42,8 +49,7 @@ class SpectralKernel(UserKernel):
     def transfer(self, eigenvalues: Array) -> Array:
         """Returns r at each eigenvalue, all >= 0."""
 
-    def matrix(self, graph: UserGraph) -> Array:
-        """Returns the n x n user covariance."""
+    def _matrix(self, graph: UserGraph) -> Array:
         spectrum = graph.spectrum(normalised=self.normalised)
         gains = self.transfer(spectrum.values)
         if not np.all(gains >= 0):
@@ -59,6 +65,12 @@ class SpectralKernel(UserKernel):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Green(SpectralKernel):
     """r(x) = (x + laplacian_ridge)^-power; power 1 is the paper's [L_rho^-1] and the default.
+
+    Attributes:
+        laplacian_ridge: The paper's rho, > 0; the smaller, the farther users share. It is one over the prior variance
+            of a user without neighbours.
+        power: How steeply rough directions are damped.
+        normalised: Whether x are eigenvalues of the normalised Laplacian.
 
     Examples:
         >>> Green(laplacian_ridge=0.5).matrix(UserGraph.from_edges([("ana", "bo")])).round(3)
@@ -78,10 +90,9 @@ class Green(SpectralKernel):
         """Returns (x + laplacian_ridge)^-power."""
         return np.asarray((eigenvalues + self.laplacian_ridge) ** -self.power)
 
-    def matrix(self, graph: UserGraph) -> Array:
-        """Returns the n x n user covariance; power 1 by one Cholesky factorisation instead of eigenvectors."""
+    def _matrix(self, graph: UserGraph) -> Array:
         if self.power != 1.0:
-            return SpectralKernel.matrix(self, graph)
+            return SpectralKernel._matrix(self, graph)
         precision = graph.regularised_laplacian(self.laplacian_ridge, normalised=self.normalised).toarray()
         try:
             inverse = cho_solve(cho_factor(precision), np.eye(graph.n_users))
@@ -96,7 +107,12 @@ class Green(SpectralKernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heat(SpectralKernel):
-    """r(x) = exp(-time x): heat that spreads along the edges for this long."""
+    """r(x) = exp(-time x): heat that spreads along the edges for this long.
+
+    Attributes:
+        time: How long, > 0; the longer, the farther users share.
+        normalised: Whether x are eigenvalues of the normalised Laplacian.
+    """
 
     time: float = 1.0
     normalised: bool = False
@@ -114,6 +130,11 @@ class RandomWalk(SpectralKernel):
     """r(x) = (reach - x)^steps: users met by a walk of this many steps; reach must be at least the largest eigenvalue.
 
     On the normalised Laplacian, the default here, eigenvalues are at most 2, so reach 2 is always enough.
+
+    Attributes:
+        steps: Length of the walk.
+        reach: At least the largest eigenvalue.
+        normalised: Whether x are eigenvalues of the normalised Laplacian.
     """
 
     steps: int = 2
@@ -138,7 +159,13 @@ class RandomWalk(SpectralKernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BandPass(SpectralKernel):
-    """r(x) = exp(-(x - centre)^2 / (2 bandwidth^2)): tastes that vary along the graph at one frequency."""
+    """r(x) = exp(-(x - centre)^2 / (2 bandwidth^2)): tastes that vary along the graph at one frequency.
+
+    Attributes:
+        centre: The eigenvalue that counts most, >= 0.
+        bandwidth: How far from it others count, > 0.
+        normalised: Whether x are eigenvalues of the normalised Laplacian.
+    """
 
     centre: float
     bandwidth: float
@@ -156,7 +183,14 @@ class BandPass(SpectralKernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HighPass(SpectralKernel):
-    """r(x) = x / (x + cutoff): neighbours tend to differ (heterophily)."""
+    """r(x) = x / (x + cutoff): neighbours tend to differ (heterophily).
+
+    A user without neighbours has prior variance 0 under this kernel: nothing can be learned of them.
+
+    Attributes:
+        cutoff: Where r reaches a half, > 0.
+        normalised: Whether x are eigenvalues of the normalised Laplacian.
+    """
 
     cutoff: float = 1.0
     normalised: bool = False
@@ -173,8 +207,7 @@ class HighPass(SpectralKernel):
 class Independent(UserKernel):
     """The identity: every user learns alone."""
 
-    def matrix(self, graph: UserGraph) -> Array:
-        """Returns the n x n identity."""
+    def _matrix(self, graph: UserGraph) -> Array:
         return np.eye(graph.n_users)
 
 
@@ -182,8 +215,7 @@ class Independent(UserKernel):
 class AllOnes(UserKernel):
     """All ones: one pooled learner for everybody."""
 
-    def matrix(self, graph: UserGraph) -> Array:
-        """Returns the n x n matrix of ones."""
+    def _matrix(self, graph: UserGraph) -> Array:
         return np.ones((graph.n_users, graph.n_users))
 
 
@@ -210,8 +242,7 @@ class SpectralRBF(UserKernel):
         else:
             _positive("bandwidth", self.bandwidth)
 
-    def matrix(self, graph: UserGraph) -> Array:
-        """Returns the n x n user covariance."""
+    def _matrix(self, graph: UserGraph) -> Array:
         embedded = self._embedding(graph)
         if embedded.shape[1] == 0:
             return np.ones((graph.n_users, graph.n_users))
@@ -256,6 +287,5 @@ class GivenMatrix(UserKernel):
     def __init__(self, values: Any) -> None:
         self.values = checked_psd(values, None, what="user matrix")
 
-    def matrix(self, graph: UserGraph) -> Array:
-        """Returns the matrix, once it fits the graph."""
+    def _matrix(self, graph: UserGraph) -> Array:
         return checked_psd(self.values, graph.n_users, what="user matrix")

@@ -36,7 +36,11 @@ def checked_noise_var(noise_var: Any) -> float:
     number = isinstance(noise_var, int | float | np.integer | np.floating) and not isinstance(noise_var, bool)
     if number and 0 < noise_var <= LARGEST_REWARD:
         return float(noise_var)
-    raise ParameterError(f"noise_var is {noise_var!r}", "it is a finite number > 0", "Choose, say, 0.01")
+    raise ParameterError(
+        f"noise_var is {noise_var!r}",
+        "it is a finite number > 0 (make_policy also takes a SpectralSchedule)",
+        "Choose, say, 0.01",
+    )
 
 
 def check_ratio(max_variance: float, noise_var: float) -> None:
@@ -162,8 +166,8 @@ class Model(ABC):
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it holds."""
         return (
-            f"engine {self.engine!r}: {self.reason}. {self.n_observations} observations of {len(self.history)} "
-            f"distinct pairs; {self.nbytes / 2**20:.1f} MiB held."
+            f"engine {self.engine!r}: {self.reason}. Observations: {self.n_observations}, of distinct pairs: "
+            f"{len(self.history)}; {self.nbytes / 2**20:.1f} MiB held."
         )
 
     def checked_user(self, user: Any) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.errors import ParameterError, UnknownNameError, listed
+from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
 from coterie.models.dense import DenseModel
@@ -107,11 +107,23 @@ def make_model(
 ) -> Model:
     """Returns a model on this kernel; `engine="auto"` chooses by cost and `model.explain()` says why.
 
+    Args:
+        kernel: How alike two (user, arm) pairs are: `pool_kernel(user_cov, arm_kernel, pool)`, or
+            `FreeKernel(user_cov, arm_kernel)` for arms that are not known beforehand.
+        noise_var: The noise variance of the rewards.
+        engine: "auto", "dense", "exact", "features", "grid" or "hybrid".
+        expected_rounds: A hint for "auto".
+        engine_options: memory_limit in bytes (grid, hybrid, features, auto); block_size (grid); switch_after (hybrid);
+            user_rank, arm_rank, correction (features).
+
     Examples:
         >>> import numpy as np
         >>> make_model(PoolKernel(np.eye(2), np.eye(3)), engine="exact").engine
         'exact'
     """
+    if not isinstance(kernel, JointKernel):
+        remedy = "Use pool_kernel(user_cov, arm_kernel, pool), or FreeKernel(user_cov, arm_kernel)"
+        raise ParameterError(f"the kernel is a {type(kernel).__name__}", "it must be a JointKernel", remedy)
     options = _checked_options(engine_options)
     if expected_rounds is not None:
         check_whole("expected_rounds", expected_rounds)
@@ -129,9 +141,8 @@ def make_model(
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
     if not isinstance(engine, str) or engine not in ENGINES:
-        raise UnknownNameError(
-            f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", "Use one of these"
-        )
+        remedy = or_similar(engine, ENGINES, "Use one of these")
+        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", remedy)
     unknown = sorted(set(options) - OPTIONS[engine])
     if unknown:
         known = listed(sorted(OPTIONS[engine])) or "none"

@@ -22,4 +22,4 @@ def require_pool(kernel: JointKernel, engine: str) -> PoolKernel:
 def check_whole(name: str, value: Any, *, least: int = 1) -> None:
     """Raises ParameterError if the value is not a whole number of at least this size."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} is {value!r}", f"it is a whole number >= {least}", "Leave it out")
+        raise ParameterError(f"{name} is {value!r}", f"it is a whole number >= {least}", "Pass one, or leave it out")

@@ -9,7 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array, Choice, UserId
-from coterie.errors import CandidatesError, NumericalError, ParameterError, UnknownUserError, listed
+from coterie.errors import (
+    CandidatesError,
+    DimensionError,
+    NumericalError,
+    ParameterError,
+    UnknownArmError,
+    UnknownUserError,
+    listed,
+    or_similar,
+)
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import Model
@@ -17,7 +26,7 @@ from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
 from coterie.policies.schedules import SpectralSchedule
 from coterie.policies.scores import Score
-from coterie.policies.widths import Width, checked_width
+from coterie.policies.widths import Width, checked_width, width_at
 
 Index = NDArray[np.intp]
 
@@ -44,6 +53,7 @@ class Policy:
         schedule: SpectralSchedule | None = None,
         seed: int = 0,
     ) -> None:
+        _check_parts(graph, arms, model, score)
         self.name = name
         self.graph = graph
         self.arms = arms
@@ -54,8 +64,10 @@ class Policy:
         self._score = score
         self._schedule = schedule
         self._draws = Draws(seed)
-        self._user_index = graph.index
-        self._arm_index = arms.index if arms else {}
+        self._users = graph.users
+        self._user_index = dict(graph.index)
+        self._arm_ids = arms.ids if arms else ()
+        self._arm_index = dict(arms.index) if arms else {}
         self._tie_kernel: object = None
         self._tie_tolerances: list[float] = []
 
@@ -70,16 +82,22 @@ class Policy:
             candidates: Any iterable of arm ids, None for the whole pool; without a pool, an array with one row each.
         """
         row = self._user_row(user)
-        ids, arms = self._candidates(candidates)
+        arms = self._candidates(candidates)
         number = self.n_decisions
-        mean, std = self.model.read(row, arms)
-        width = self.width
-        if callable(width):
-            width = float(width(self.model.n_observations + 1, self.model))
-        score = self._score(mean, std, width, model=self.model, user=row, arms=arms, draws=self._draws, number=number)
+        model = self.model
+        mean, std = model.read(row, arms)
+        width = width_at(self.width, model.n_observations + 1, model)
+        score = self._score(mean, std, width, model=model, user=row, arms=arms, draws=self._draws, number=number)
+        if np.shape(score) != mean.shape:
+            raise DimensionError(
+                f"the score has shape {np.shape(score)}",
+                f"it is one number for each of {len(mean)} candidates",
+                "Mend it",
+            )
         best = self._best(score, row, arms, number)
         self.n_decisions = number + 1
-        return Choice(user, ids[best], best, float(mean[best]), float(std[best]), float(score[best]), number)
+        arm = arms[best] if self.arms is None else self._arm_ids[arms[best]]
+        return Choice(self._users[row], arm, best, float(mean[best]), float(std[best]), float(score[best]), number)
 
     def update(self, user: UserId, arm: Any, reward: float) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""
@@ -94,10 +112,11 @@ class Policy:
 
     def update_many(self, users: Iterable[UserId], arms: Iterable[Any], rewards: Iterable[float]) -> None:
         """Learns many rewards at once; the same belief as one by one, faster; on an error nothing has changed."""
-        rows = [self._user_row(user) for user in users]
-        columns = list(arms) if self.arms is None else [self._arm_row(arm) for arm in arms]
+        rows = [self._user_row(user) for user in _as_list("users", users)]
+        given = _as_list("arms", arms)
+        columns = given if self.arms is None else [self._arm_row(arm) for arm in given]
         before = self.model.n_observations
-        self.model.update_many(rows, columns, list(rewards))
+        self.model.update_many(rows, columns, _as_list("rewards", rewards))
         if self._schedule is not None:
             for t in range(before + 1, self.model.n_observations + 1):
                 self._follow_schedule(self._schedule, t)
@@ -105,7 +124,7 @@ class Policy:
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
         row = self._user_row(user)
-        return self.model.read(row, self._candidates(candidates)[1])
+        return self.model.read(row, self._candidates(candidates))
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
@@ -149,34 +168,31 @@ class Policy:
         try:
             return self._user_index[user]
         except (KeyError, TypeError):
+            remedy = "Add the user to the graph, make a policy on it and replay the rewards with update_many"
             raise UnknownUserError(
                 f"user {user!r} is unknown",
-                f"the graph's users are {listed(self.graph.users)}",
-                "Use one of these, or make a graph that holds the user",
+                f"the graph's users are {listed(self._users)}",
+                or_similar(user, self._users, remedy),
             ) from None
 
     def _arm_row(self, arm: Any) -> int:
         try:
             return self._arm_index[arm]
         except (KeyError, TypeError):
-            return self._pool().index_of(arm)
+            if isinstance(arm, Choice):
+                raise UnknownArmError(
+                    "the arm is a whole Choice", "an arm is named by its id", "Pass choice.arm"
+                ) from None
+            assert self.arms is not None
+            return self.arms.index_of(arm)
 
-    def _pool(self) -> ArmPool:
-        if self.arms is None:
-            raise ParameterError("this policy has no pool of arms", "ids need a pool", "Pass arms=ArmPool(...)")
-        return self.arms
-
-    def _candidates(self, candidates: Any) -> tuple[Any, Any]:
-        """Returns the candidates as the caller knows them and as the model does."""
+    def _candidates(self, candidates: Any) -> Any:
+        """Returns the candidates as the model knows them: rows of the pool, or vectors."""
         if self.arms is None:
             return self._vectors(candidates)
         if candidates is None:
-            return self.arms.ids, np.arange(len(self.arms))
-        if isinstance(candidates, str | bytes) or not isinstance(candidates, Iterable) or _is_scalar_array(candidates):
-            raise CandidatesError(
-                f"candidates are {candidates!r}", "they are a list of arm ids", f"Pass [{candidates!r}]"
-            )
-        ids = list(candidates)
+            return np.arange(len(self.arms))
+        ids = _as_list("candidates", candidates)
         try:
             rows = [self._arm_index[arm] for arm in ids]
         except (KeyError, TypeError):
@@ -186,9 +202,9 @@ class Policy:
         if len(set(rows)) < len(rows):
             repeated = next(arm for i, arm in enumerate(ids) if arm in ids[:i])
             raise CandidatesError(f"candidate {repeated!r} is given twice", "candidates are distinct", "Drop one")
-        return ids, np.array(rows)
+        return np.array(rows)
 
-    def _vectors(self, candidates: Any) -> tuple[Any, Any]:
+    def _vectors(self, candidates: Any) -> Any:
         if isinstance(candidates, Iterator):
             candidates = list(candidates)
         if candidates is not None and np.size(candidates) == 0:
@@ -198,8 +214,27 @@ class Policy:
         rows = self.model.checked_arms(candidates)
         if len({row.tobytes() for row in rows}) < len(rows):
             raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
-        return rows, rows
+        return rows
 
 
-def _is_scalar_array(value: object) -> bool:
-    return isinstance(value, np.ndarray) and value.ndim == 0
+def _as_list(what: str, values: Any) -> list[Any]:
+    """Returns the values of any iterable but a string, which is one id and not a list of letters."""
+    scalar = isinstance(values, np.ndarray) and values.ndim == 0
+    if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
+        raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")
+    return list(values)
+
+
+def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: Any) -> None:
+    """Raises if the parts do not belong together."""
+    if not callable(score):
+        raise ParameterError(f"score is {score!r}", "it is a function of mean, std and width", "Pass such a function")
+    if model.n_users != graph.n_users:
+        raise DimensionError(
+            f"a model of {model.n_users} users on a graph of {graph.n_users}", "they are the same users", "Make it anew"
+        )
+    n_arms = getattr(model.kernel, "n_arms", None)
+    if n_arms != (len(arms) if arms else None):
+        raise DimensionError(
+            f"a model of {n_arms or 'no pool of'} arms with {arms!r}", "they are the same arms", "Make the model anew"
+        )

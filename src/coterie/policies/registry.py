@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from coterie.errors import ParameterError, UnknownNameError, listed
+from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import (
     AllOnes,
@@ -55,7 +55,7 @@ def _alone(_: float) -> UserKernel:
     return Independent()
 
 
-_UCB: Mapping[str, Score] = {"none": ucb}
+_UCB: Mapping[str, Score] = {"": ucb}
 _TS: Mapping[str, Score] = {"independent": thompson, "joint": joint_thompson}
 
 RECIPES: Mapping[str, Recipe] = {
@@ -98,16 +98,18 @@ def make_policy(
     Args:
         name: Which policy.
         graph: The users and who is near whom.
-        arms: The pool of arms. Without one, candidates are rows of an array and the engine is "exact" or "dense".
+        arms: The pool of arms. Without one, candidates are rows of an array, `arm_kernel` must be given with a number
+            as its lengthscale, and the engine is "exact" or "dense".
         arm_kernel: How alike two arms are; default SquaredExponential("median").
         user_kernel: How alike two users are; default the paper's Green(laplacian_ridge=laplacian_ridge).
-        laplacian_ridge: The paper's rho, > 0.
+        laplacian_ridge: The paper's rho, > 0, where no user_kernel is given; the smaller, the farther users share.
         noise_var: The model's noise variance, or a SpectralSchedule.
         width: What multiplies std: beta for UCB, nu for Thompson sampling; a number or a function of (t, model).
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
         engine: "auto", "dense", "exact", "features", "grid" or "hybrid".
         expected_rounds: A hint for "auto".
-        engine_options: Options of the engine, such as {"user_rank": 8} for "features".
+        engine_options: memory_limit in bytes (grid, hybrid, features, auto); block_size (grid); switch_after (hybrid);
+            user_rank, arm_rank, correction (features).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.
 
@@ -121,10 +123,13 @@ def make_policy(
     """
     recipe = _recipe(name)
     if unknown:
+        wrong = sorted(unknown)[0]
         raise UnknownNameError(
-            f"option {sorted(unknown)[0]!r} is unknown", f"options are {listed(_OPTION_NAMES, 20)}", "Use one of these"
+            f"option {wrong!r} is unknown",
+            f"options are {listed(_OPTION_NAMES, 20)}",
+            or_similar(wrong, _OPTION_NAMES, "Use one of these"),
         )
-    _check_types(graph, arms, arm_kernel, user_kernel)
+    _check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
     schedule = noise_var if isinstance(noise_var, SpectralSchedule) else None
     if isinstance(noise_var, SpectralSchedule):
         noise_var = noise_var.value(0, spectral_ratio=graph.spectral_ratio)
@@ -146,21 +151,17 @@ _OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
 def _recipe(name: str) -> Recipe:
     if isinstance(name, str) and name in RECIPES:
         return RECIPES[name]
-    raise UnknownNameError(
-        f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", "Use one of these"
-    )
+    remedy = or_similar(name, RECIPES, "Use one of these")
+    raise UnknownNameError(f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", remedy)
 
 
 def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
     if sampling is None:
         return next(iter(recipe.scores.values()))
-    if isinstance(sampling, str) and sampling in recipe.scores:
+    if isinstance(sampling, str) and sampling and sampling in recipe.scores:
         return recipe.scores[sampling]
-    raise UnknownNameError(
-        f"sampling {sampling!r} is unknown to {name!r}",
-        f"it knows {listed(recipe.scores)}",
-        "Leave it out, or use one of these",
-    )
+    known = f"it knows {listed(recipe.scores)}" if len(recipe.scores) > 1 else "it draws no samples"
+    raise UnknownNameError(f"sampling {sampling!r} was given to {name!r}", known, "Leave it out, or use 'lk-gp-ts'")
 
 
 def _user_kernel(name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float) -> UserKernel:
@@ -178,26 +179,28 @@ def _joint_kernel(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, ar
         return pool_kernel(users.matrix(graph), arm_kernel, arms)
     if not arm_kernel.resolved:
         raise ParameterError(
-            f"arm_kernel is {arm_kernel!r} and there is no pool of arms",
+            f"arm_kernel is {arm_kernel!r}, the default perhaps, and there is no pool of arms",
             'lengthscale "median" is the median distance over a pool',
-            "Give the length-scale as a number, or pass arms=ArmPool(...)",
+            "Pass arm_kernel=SquaredExponential(1.0) or another with a number, or arms=ArmPool(...)",
         )
     return FreeKernel(users.matrix(graph), arm_kernel)
 
 
-def _check_types(graph: Any, arms: Any, arm_kernel: Any, user_kernel: Any) -> None:
-    for what, value, kind in (
-        ("graph", graph, UserGraph),
-        ("arms", arms, ArmPool),
-        ("arm_kernel", arm_kernel, ArmKernel),
-        ("user_kernel", user_kernel, UserKernel),
-    ):
+_HINTS: Mapping[str, tuple[type, str]] = {
+    "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
+    "arms": (ArmPool, "Pass ArmPool(features, ids=...)"),
+    "arm_kernel": (ArmKernel, "Pass an instance, such as SquaredExponential(1.0)"),
+    "user_kernel": (UserKernel, "Pass an instance, such as Heat(time=1.0), or GivenMatrix(matrix)"),
+}
+
+
+def _check_types(**given: Any) -> None:
+    for what, value in given.items():
+        kind, remedy = _HINTS[what]
         if value is not None and not isinstance(value, kind):
-            raise ParameterError(
-                f"{what} is a {type(value).__name__}",
-                f"it must be a coterie.{kind.__name__}",
-                f"Wrap it in {kind.__name__}",
-            )
+            met = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+            raise ParameterError(f"{what} is {met}", f"it must be a coterie.{kind.__name__}", remedy)
+    graph = given["graph"]
     if graph is None or graph.n_users == 0:
         remedy = 'Pass UserGraph.from_edges(...), or make_graph("empty", n) for users without friends'
         raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)

@@ -31,11 +31,11 @@ class TheoryWidth:
 
     def __post_init__(self) -> None:
         for name, value in (("norm_bound", self.norm_bound), ("noise_std", self.noise_std)):
-            if not (isfinite(value) and value >= 0):
+            if not (isinstance(value, int | float | np.number) and isfinite(value) and value >= 0):
                 raise ParameterError(
                     f"{name} is {value!r}", "it is a finite number >= 0", "Give a bound you believe in"
                 )
-        if not 0 < self.failure_prob < 1:
+        if not (isinstance(self.failure_prob, float | np.floating) and 0 < self.failure_prob < 1):
             raise ParameterError(
                 f"failure_prob is {self.failure_prob!r}", "it lies between 0 and 1", "Choose, say, 0.05"
             )
@@ -48,10 +48,22 @@ class TheoryWidth:
 
 def checked_width(width: Any) -> Width:
     """Returns the width if it is a finite number >= 0 or callable, and raises otherwise."""
-    if callable(width):
+    if callable(width) and not isinstance(width, type):
         function: Callable[[int, Any], float] = width
         return function
     number = isinstance(width, int | float | np.integer | np.floating) and not isinstance(width, bool)
     if number and 0 <= width < float("inf"):
         return float(width)
     raise ParameterError(f"width is {width!r}", "it is a number >= 0 or a function of (t, model)", "Choose, say, 1.0")
+
+
+def width_at(width: Width, t: int, model: Any) -> float:
+    """Returns the width of a round, or raises if a function gives something that is not a number >= 0."""
+    if not callable(width):
+        return width
+    value = width(t, model)
+    if isinstance(value, int | float | np.number) and value >= 0:
+        return float(value)
+    raise ParameterError(
+        f"the width of round {t} is {value!r}", "it is a number >= 0", "Mend the function given as width"
+    )

@@ -22,5 +22,5 @@ def require_extra(extra: str, what: str) -> Iterator[None]:
         raise MissingExtraError(
             f"{what} needs {missing.name!r}, which is not installed",
             f"it belongs to the extra '{extra}'",
-            f"Run: pip install 'coterie[{extra}]'",
+            f"Install it: pip install '.[{extra}]' in a clone of the project",
         ) from None

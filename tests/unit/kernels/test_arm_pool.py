@@ -75,9 +75,11 @@ def test_an_unknown_arm_is_named_with_those_that_exist(arm: Any) -> None:
         (np.empty((3, 0)), None, DimensionError, "(3, 0)"),
         ([[1.0, 2.0], [3.0, np.nan]], None, ArmError, "nan at row 1, column 1"),
         ([[-np.inf]], None, ArmError, "-inf at row 0, column 0"),
-        ([["tea"]], None, ArmError, "not numbers"),
-        ([[1.0, 2.0], [3.0]], None, ArmError, "not numbers"),
-        ([[None, object()]], None, ArmError, "not numbers"),
+        ([["tea"]], None, ArmError, "type <U3"),
+        ([[1.0, 2.0], [3.0]], None, DimensionError, "different lengths"),
+        ([[None, object()]], None, ArmError, "type object"),
+        ([["1"], ["2"]], None, ArmError, "type <U1"),
+        ([[1j]], None, ArmError, "type complex128"),
     ],
 )
 def test_bad_input_is_named(features: Any, ids: Any, error: type[Exception], named: str) -> None:

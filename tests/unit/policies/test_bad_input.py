@@ -8,6 +8,9 @@ import pytest
 
 import coterie as ct
 from coterie import errors
+from coterie.kernels import pool_kernel
+from coterie.models import make_model
+from coterie.policies.scores import ucb
 
 GRAPH = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy", 0.5)], users=["ana", "bo", "cy", "dee"])
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(6, 3)), ids=list("abcdef"))
@@ -17,6 +20,13 @@ NUMBER = ct.SquaredExponential(1.0)
 def make(**changes: Any) -> ct.Policy:
     settings: dict[str, Any] = {"name": "lk-gp-ucb", "graph": GRAPH, "arms": ARMS} | changes
     return ct.make_policy(settings.pop("name"), **settings)
+
+
+def assembled(**changes: Any) -> ct.Policy:
+    """A policy put together by hand."""
+    model = make_model(pool_kernel(ct.Green().matrix(GRAPH), NUMBER, ARMS))
+    parts: dict[str, Any] = {"graph": GRAPH, "arms": ARMS, "model": model, "score": ucb, "width": 1.0}
+    return ct.Policy(name="mine", **(parts | changes))
 
 
 def free(**changes: Any) -> ct.Policy:
@@ -59,6 +69,20 @@ CONSTRUCTION: list[tuple[Callable[[], Any], type[errors.CoterieError], str]] = [
     (lambda: make(graph=[("ana", "bo")]), errors.ParameterError, "list"),
     (lambda: make(arms=np.eye(3)), errors.ParameterError, "ndarray"),
     (lambda: make(arm_kernel="rbf"), errors.ParameterError, "str"),
+    (lambda: make(arm_kernel=ct.Linear), errors.ParameterError, "the class Linear"),
+    (lambda: make(user_kernel=np.eye(4)), errors.ParameterError, "GivenMatrix(matrix)"),
+    (lambda: make(name="LK-GP-UCB"), errors.UnknownNameError, "Did you mean 'lk-gp-ucb'"),
+    (lambda: make(noise=0.1), errors.UnknownNameError, "Did you mean 'noise_var'"),
+    (lambda: make(width=ct.TheoryWidth), errors.ParameterError, "TheoryWidth"),
+    (lambda: ct.TheoryWidth(norm_bound=cast(Any, "1"), noise_std=0.1), errors.ParameterError, "'1'"),
+    (lambda: ct.Green().matrix(cast(Any, np.eye(3))), errors.KernelError, "ndarray"),
+    (lambda: pool_kernel(np.eye(4), NUMBER, cast(Any, np.eye(3))), errors.KernelError, "ndarray"),
+    (lambda: pool_kernel(cast(Any, GRAPH), NUMBER, ARMS), errors.KernelError, "user covariance"),
+    (lambda: make_model(cast(Any, np.eye(3))), errors.ParameterError, "ndarray"),
+    (lambda: assembled(score="ucb"), errors.ParameterError, "'ucb'"),
+    (lambda: assembled(graph=ct.make_graph("ring", 3)), errors.DimensionError, "4 users on a graph of 3"),
+    (lambda: assembled(arms=ct.ArmPool([[1.0]])), errors.DimensionError, "6 arms"),
+    (lambda: assembled(arms=None), errors.DimensionError, "6 arms"),
     (lambda: make(arm_kernel=ct.SquaredExponential(0.0)), errors.KernelError, "0"),
     (lambda: make(arm_kernel=ct.SquaredExponential([1.0, 2.0])), errors.DimensionError, "2"),
     (lambda: make(user_kernel=ct.GivenMatrix(np.eye(3))), errors.DimensionError, "(3, 3)"),
@@ -84,7 +108,7 @@ CONSTRUCTION: list[tuple[Callable[[], Any], type[errors.CoterieError], str]] = [
     (lambda: ct.TheoryWidth(norm_bound=1.0, noise_std=1.0, failure_prob=1.0), errors.ParameterError, "1.0"),
     (lambda: ct.ArmPool([[1.0], [np.nan]]), errors.ArmError, "nan at row 1, column 0"),
     (lambda: ct.ArmPool([[1.0], [np.inf]]), errors.ArmError, "inf"),
-    (lambda: ct.ArmPool([["red"], ["blue"]]), errors.ArmError, "not numbers"),
+    (lambda: ct.ArmPool([["red"], ["blue"]]), errors.ArmError, "type <U4"),
     (lambda: ct.ArmPool([1.0, 2.0]), errors.DimensionError, "(2,)"),
     (lambda: ct.ArmPool(np.empty((0, 3))), errors.DimensionError, "(0, 3)"),
     (lambda: ct.ArmPool([[1.0], [2.0]], ids=["a"]), errors.DimensionError, "1 ids for 2 rows"),
@@ -134,6 +158,11 @@ USE: list[tuple[Callable[[Any], Any], type[errors.CoterieError], str]] = [
     (lambda p: p.update_many(["ana", "bo"], ["a", "b"], [1.0, np.nan]), errors.RewardError, "nan"),
     (lambda p: p.update_many(["ana", "zoe"], ["a", "b"], [1.0, 1.0]), errors.UnknownUserError, "'zoe'"),
     (lambda p: p.update_many(["ana"], ["a", "b"], [1.0, 1.0]), errors.DimensionError, "1 users, 2 arms"),
+    (lambda p: p.update_many("ana", "a", [1.0]), errors.CandidatesError, "users are 'ana'"),
+    (lambda p: p.update_many(None, None, None), errors.CandidatesError, "users are None"),
+    (lambda p: p.update("ana", ct.Choice("ana", "a", 0, 0.0, 1.0, 1.0, 0), 1.0), errors.UnknownArmError, "choice.arm"),
+    (lambda p: p.select("Ana"), errors.UnknownUserError, "Did you mean 'ana'"),
+    (lambda p: p.select("ana", ["A"]), errors.UnknownArmError, "Did you mean 'a'"),
     (lambda p: p.model.set_noise_var(-1.0), errors.ParameterError, "-1.0"),
     (lambda p: p.model.set_user_cov(-np.eye(4)), errors.KernelError, "negative eigenvalue -1"),
     (lambda p: p.model.set_user_cov(np.eye(3)), errors.DimensionError, "(3, 3)"),

@@ -1,5 +1,7 @@
 """Choosing: ids, ties, randomness that depends on (seed, decision number) alone, schedules and widths."""
 
+import copy
+import pickle
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.errors import DimensionError, ParameterError
 from coterie.graphs import make_graph
 from coterie.models import ENGINES
 from coterie.policies.draws import Draws
@@ -237,3 +240,39 @@ def test_twin_arms_tie_alike_on_every_exact_engine(name: str, scale: float, grap
                 chosen.append(choice.arm)
             runs.append(chosen)
         assert all(run == runs[0] for run in runs[1:])
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda policy: pickle.loads(pickle.dumps(policy))])
+def test_a_copy_goes_on_as_the_original_would(engine: str, again: Any, graph: ct.UserGraph, arms: ct.ArmPool) -> None:
+    policy = ct.make_policy("lk-gp-ts", graph=graph, arms=arms, engine=engine, seed=4)
+    play(policy, rounds=40)
+    twin = again(policy)
+    assert play(twin, rounds=40) == play(policy, rounds=40)
+    np.testing.assert_array_equal(twin.predict("ana"), policy.predict("ana"))
+
+
+def test_a_choice_names_the_pools_own_ids(graph: ct.UserGraph, arms: ct.ArmPool) -> None:
+    policy = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms)
+    choice = policy.select(np.str_("ana"), np.array(["song-3"]))
+    assert type(choice.user) is str
+    assert type(choice.arm) is str
+
+
+@pytest.mark.parametrize("value", [None, "1", float("nan"), -1.0, np.ones(2)])
+def test_a_width_that_is_no_number_is_named_and_no_decision_is_counted(
+    value: Any, graph: ct.UserGraph, arms: ct.ArmPool
+) -> None:
+    policy = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms, width=lambda _t, _model: value)
+    with pytest.raises(ParameterError, match="round 1"):
+        policy.select("ana")
+    assert policy.n_decisions == 0
+
+
+def test_a_score_of_the_wrong_shape_is_named(graph: ct.UserGraph, arms: ct.ArmPool) -> None:
+    model = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms).model
+    policy = ct.Policy(
+        name="mine", graph=graph, arms=arms, model=model, score=lambda mean, *_, **__: mean.sum(), width=1.0
+    )
+    with pytest.raises(DimensionError, match="10 candidates"):
+        policy.select("ana")

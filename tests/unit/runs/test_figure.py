@@ -68,7 +68,7 @@ def test_a_missing_library_is_named_with_its_extra() -> None:
     message = str(caught.value)
     assert message.startswith("a picture needs 'no_such_library_at_all', which is not installed")
     assert "the extra 'lab'" in message
-    assert "pip install 'coterie[lab]'" in message
+    assert "pip install '.[lab]'" in message
     assert isinstance(caught.value, CoterieError)
     assert isinstance(caught.value, ImportError)
 
