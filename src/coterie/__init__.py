@@ -1,5 +1,10 @@
 """Coterie: bandits that learn together.
 
+    graph = UserGraph.from_edges([("ana", "bo"), ("bo", "cy")])
+    policy = make_policy("lk-gp-ucb", graph=graph, arms=ArmPool(features, ids=names))
+    choice = policy.select("ana", candidates)         # choice.arm
+    policy.update("ana", choice.arm, reward=1.0)
+
 The flow, each step a folder, importing only from those before it:
 
     graphs     who is near whom                  UserGraph
