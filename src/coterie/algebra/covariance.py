@@ -43,15 +43,23 @@ class PendingCovariance:
 
     def column(self, j: int) -> Array:
         """Returns column j as a new array. O(N block_size)."""
-        matrix = self._matrix
-        out = np.empty(self.size)
+        return self.next_column(j).copy()
+
+    def next_column(self, j: int) -> Array:
+        """Returns column j, laid out where the next pending column goes; `commit` takes it off as it is by then."""
+        matrix, pending, k = self._matrix, self._pending, self._n_pending
+        out = pending[:, k]
         out[:j] = matrix[j, :j]
         out[j:] = matrix[j:, j]
-        k = self._n_pending
         if k:
-            pending = self._pending
             blas.dgemv(-1.0, pending[:, :k], pending[j, :k], beta=1.0, y=out, overwrite_y=1)
         return out
+
+    def commit(self) -> None:
+        """Takes off `v v'` for v what the array from `next_column` holds now. O(N^2 / 2) amortised."""
+        self._n_pending += 1
+        if self._n_pending == self.block_size:
+            self.flush()
 
     def columns(self, indices: Index) -> Array:
         """Returns the columns at `indices` as a new N x b array in Fortran order."""
@@ -85,9 +93,7 @@ class PendingCovariance:
     def subtract(self, column: Array) -> None:
         """Takes off `column column'`. O(N) now, O(N^2 / 2) amortised."""
         self._pending[:, self._n_pending] = column
-        self._n_pending += 1
-        if self._n_pending == self.block_size:
-            self.flush()
+        self.commit()
 
     def subtract_block(self, columns: Array) -> None:
         """Takes off `columns columns'`, for columns in Fortran order, with one BLAS-3 call."""

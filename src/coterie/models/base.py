@@ -21,6 +21,8 @@ LARGEST_REWARD = 1e100
 
 def checked_reward(reward: Any) -> float:
     """Returns the reward as a float, or raises if it is not a finite number."""
+    if type(reward) is float and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+        return reward
     try:
         value = float("nan") if isinstance(reward, str | bytes) else float(reward)
     except (TypeError, ValueError, OverflowError):

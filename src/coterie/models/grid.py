@@ -68,15 +68,14 @@ class GridModel(ConditionedModel):
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         pair = user * self._n_arms + arm
-        column = self._cov.column(pair)
+        column = self._cov.next_column(pair)
         variance = max(float(column[pair]), 0.0) + self._noise_var
         surprise = reward - float(self._mean[pair])
         root = sqrt(variance)
         column *= 1.0 / root
-        self._cov.subtract(column)
         self._mean += (surprise / root) * column
-        column *= column
-        self._variance -= column
+        self._variance -= column * column
+        self._cov.commit()
         return variance, surprise
 
     def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:

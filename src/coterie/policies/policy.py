@@ -86,9 +86,11 @@ class Policy:
         number = self.n_decisions
         model = self.model
         mean, std = model.read(row, arms)
-        width = width_at(self.width, model.n_observations + 1, model)
+        width = self.width
+        if callable(width):
+            width = width_at(width, model.n_observations + 1, model)
         score = self._score(mean, std, width, model=model, user=row, arms=arms, draws=self._draws, number=number)
-        if np.shape(score) != mean.shape:
+        if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(
                 f"the score has shape {np.shape(score)}",
                 f"it is one number for each of {len(mean)} candidates",
@@ -219,6 +221,8 @@ class Policy:
 
 def _as_list(what: str, values: Any) -> list[Any]:
     """Returns the values of any iterable but a string, which is one id and not a list of letters."""
+    if type(values) is list:  # by far the most common, and candidates are read at every decision
+        return values
     scalar = isinstance(values, np.ndarray) and values.ndim == 0
     if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
         raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")

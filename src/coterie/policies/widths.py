@@ -57,10 +57,8 @@ def checked_width(width: Any) -> Width:
     raise ParameterError(f"width is {width!r}", "it is a number >= 0 or a function of (t, model)", "Choose, say, 1.0")
 
 
-def width_at(width: Width, t: int, model: Any) -> float:
-    """Returns the width of a round, or raises if a function gives something that is not a number >= 0."""
-    if not callable(width):
-        return width
+def width_at(width: Callable[[int, Any], float], t: int, model: Any) -> float:
+    """Returns the width of a round, or raises if the function gives something that is not a number >= 0."""
     value = width(t, model)
     if isinstance(value, int | float | np.number) and value >= 0:
         return float(value)
