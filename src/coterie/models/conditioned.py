@@ -8,7 +8,7 @@ from abc import abstractmethod
 from contextlib import suppress
 from copy import copy
 from math import exp, log, pi, sqrt
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -20,10 +20,14 @@ from coterie.models.history import History
 
 LOG_2PI = log(2 * pi)
 CHUNK = 128
+FIRST_SHARE = 1e-3
+STAGED_RATIO = 1e5
 
 
 class ConditionedModel(Model):
     """A model that conditions its belief on each observation as it comes."""
+
+    stages: ClassVar[bool] = True
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         super().__init__(kernel, noise_var=noise_var)
@@ -133,13 +137,7 @@ class ConditionedModel(Model):
     def _absorb(self, batch: History) -> None:
         """Conditions on a collapsed history, block by block, and keeps log-determinant and evidence."""
         noise_var = self._noise_var
-        users, arms = batch.user_array(), batch.arm_array()
-        means, noise = batch.mean_array(), noise_var / batch.count_array()
-        for start in range(0, len(users), CHUNK):
-            part = slice(start, start + CHUNK)
-            log_det, fit = self._condition(users[part], arms[part], means[part], noise[part])
-            self._info_gain += log_det - float(np.log(noise[part]).sum())
-            self._log_likelihood -= 0.5 * (fit + log_det + len(users[part]) * LOG_2PI)
+        self._observe(batch.user_array(), batch.arm_array(), batch.mean_array(), batch.count_array() / noise_var)
         # What the collapsed mean of c rewards leaves out: c - 1 contrasts with variance noise_var, and their scatter.
         extra = batch.n_observations - len(batch)
         self._log_likelihood -= 0.5 * (
@@ -147,6 +145,29 @@ class ConditionedModel(Model):
             + float(np.log(batch.count_array()).sum())
             + float(np.sum(batch.scatters)) / noise_var
         )
+
+    def _observe(self, users: Index, arms: Any, values: Array, precision: Array) -> None:
+        """Conditions on distinct pairs, block by block, and keeps log-determinant and evidence of the values.
+
+        Where the observations are very precise beside the prior, each is taken in two parts with the same value and
+        FIRST_SHARE and the rest of its precision. In one step the covariance would go from the prior's size to a tiny
+        one, and keep rounding errors of the prior's size; in two it is small already when it matters.
+        """
+        if len(users) == 0:
+            return
+        shares: tuple[float, ...] = (1.0,)
+        if self.stages and self.max_variance * float(precision.max()) > STAGED_RATIO:
+            shares = (FIRST_SHARE, 1 - FIRST_SHARE)
+            # The value twice is the value once, and a difference of zero between the two parts.
+            gap_variance = 1 / (FIRST_SHARE * (1 - FIRST_SHARE) * precision)
+            self._log_likelihood += 0.5 * float(np.sum(LOG_2PI + np.log(gap_variance)))
+        for share in shares:
+            for start in range(0, len(users), CHUNK):
+                part = slice(start, start + CHUNK)
+                noise = 1 / (share * precision[part])
+                log_det, fit = self._condition(users[part], arms[part], values[part], noise)
+                self._info_gain += log_det - float(np.log(noise).sum())
+                self._log_likelihood -= 0.5 * (fit + log_det + len(noise) * LOG_2PI)
 
     def _fresh(self) -> Self:
         """Returns a model with the same settings and history whose belief is computed anew; this one is untouched."""

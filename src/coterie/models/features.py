@@ -11,7 +11,7 @@ from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Index
-from coterie.models.conditioned import CHUNK, LOG_2PI, ConditionedModel
+from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.history import History
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
@@ -209,11 +209,7 @@ class FeaturesModel(ConditionedModel):
         new = count / (own * count + noise_var)
         gained = noise_var * added / ((own * old_count + noise_var) * (own * count + noise_var))
         values = mean + old * (mean - old_mean) / gained
-        for start in range(0, len(users), CHUNK):
-            part = slice(start, start + CHUNK)
-            log_det, fit = self._condition(users[part], arms[part], values[part], 1 / gained[part])
-            self._info_gain += log_det + float(np.log(gained[part]).sum())
-            self._log_likelihood -= 0.5 * (fit + log_det + len(users[part]) * LOG_2PI)
+        self._observe(users, arms, values, gained)
         self._observed[pairs], self._count[pairs] = mean, count
         self._info_gain += float(np.sum(np.log1p(own * count / noise_var) - np.log1p(own * old_count / noise_var)))
         self._log_likelihood += self._evidence_of_contrasts(batch, old_count, old_mean, mean, old, new, gained)

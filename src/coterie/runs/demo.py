@@ -16,8 +16,8 @@ from coterie.runs.figure import draw_regret
 N_USERS, N_ARMS, DIMENSION, N_CANDIDATES, NOISE_STD = 40, 20, 5, 5, 0.3
 
 LEARNERS = {
-    "lk-gp-ucb": "shares along the graph, optimism",
-    "lk-gp-ts": "shares along the graph, sampling",
+    "lk-gp-ucb": "shares on the graph, optimism",
+    "lk-gp-ts": "shares on the graph, sampling",
     "per-user-gp-ucb": "every user learns alone",
     "gp-ucb": "one learner for everybody",
 }
