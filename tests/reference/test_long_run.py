@@ -97,7 +97,7 @@ def test_mean_and_variance_stay_exact(engine: str, noise_var: float) -> None:
 def test_mean_and_variance_stay_exact_on_more_pairs(engine: str, noise_var: float, twins: bool) -> None:
     """Twin arms that pay differently contradict the kernel.
 
-    The mean of `exact`, like the textbook formula, is then a sum of terms of up to prior variance * difference * count /
+    The mean of `exact`, like the textbook formula, is then a sum of terms of up to prior variance * gap * count /
     noise_var that cancel, and float64 keeps eps of those. The other engines do not work with such terms.
     """
     largest_term = 10.0 * UPDATES / noise_var
