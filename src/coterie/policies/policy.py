@@ -128,6 +128,11 @@ class Policy:
         row = self._user_row(user)
         return self.model.read(row, self._candidates(candidates))
 
+    def covariance(self, user: UserId, candidates: Any = None) -> Array:
+        """Returns the joint covariance of the candidates for this user, in the order asked."""
+        row = self._user_row(user)
+        return self.model.read_covariance(row, self._candidates(candidates))
+
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
         return f"{self.name}: {self.model.explain()}"

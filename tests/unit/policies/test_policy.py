@@ -276,3 +276,14 @@ def test_a_score_of_the_wrong_shape_is_named(graph: ct.UserGraph, arms: ct.ArmPo
     )
     with pytest.raises(DimensionError, match="10 candidates"):
         policy.select("ana")
+
+
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
+def test_the_joint_covariance_goes_with_the_std(engine: str, graph: ct.UserGraph, arms: ct.ArmPool) -> None:
+    policy = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms, engine=engine)
+    policy.update("ana", "song-3", 1.0)
+    candidates = ["song-7", "song-3", "song-1"]
+    covariance = policy.covariance("bo", candidates)
+    np.testing.assert_allclose(np.sqrt(covariance.diagonal()), policy.predict("bo", candidates)[1])
+    np.testing.assert_allclose(covariance, covariance.T)
+    assert covariance[0, 1] == pytest.approx(policy.covariance("bo", ["song-3", "song-7"])[0, 1])
