@@ -8,7 +8,7 @@ from pathlib import Path
 from coterie import __version__
 from coterie.errors import CoterieError
 from coterie.policies import list_policies
-from coterie.policies.registry import RECIPES
+from coterie.policies.recipes import RECIPES
 from coterie.runs.demo import run_demo
 
 
@@ -74,7 +74,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             )
         else:
             for name in list_policies():
-                print(f"{name:<18} {RECIPES[name].summary}")
+                print(f"{name:<20} {RECIPES[name].summary}")
     except CoterieError as error:
         print(f"coterie: {error}", file=sys.stderr)
         return 2

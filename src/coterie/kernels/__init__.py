@@ -15,6 +15,7 @@ from coterie.kernels.pool import ArmPool
 from coterie.kernels.user import (
     AllOnes,
     BandPass,
+    Exchangeable,
     GivenMatrix,
     Green,
     Heat,
@@ -30,6 +31,7 @@ __all__ = [
     "ArmKernel",
     "ArmPool",
     "BandPass",
+    "Exchangeable",
     "FreeKernel",
     "GivenMatrix",
     "Green",

@@ -220,6 +220,24 @@ class AllOnes(UserKernel):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Exchangeable(UserKernel):
+    """share 11' + (1 - share) I: every user is like every other to the same degree; knows no graph.
+
+    Attributes:
+        share: The correlation of two users, from 0 (alone) to 1 (pooled).
+    """
+
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.share, int | float | np.number) and 0 <= self.share <= 1):
+            raise KernelError(f"share is {self.share!r}", "it lies between 0 and 1", "Choose, say, 0.5")
+
+    def _matrix(self, graph: UserGraph) -> Array:
+        return np.full((graph.n_users, graph.n_users), self.share) + (1 - self.share) * np.eye(graph.n_users)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpectralRBF(UserKernel):
     """exp(-|z_u - z_v|^2 / (2 bandwidth^2)), z the k lowest eigenvectors after the constant one.
 

@@ -1,69 +1,18 @@
-"""The named recipes: each a score and a user kernel."""
+"""Policies by name."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
-from coterie.kernels import (
-    AllOnes,
-    ArmKernel,
-    ArmPool,
-    FreeKernel,
-    Green,
-    Independent,
-    JointKernel,
-    SquaredExponential,
-    UserKernel,
-    pool_kernel,
-)
+from coterie.kernels import ArmKernel, ArmPool, FreeKernel, JointKernel, UserKernel, pool_kernel
 from coterie.models import make_model
 from coterie.policies.draws import checked_seed
 from coterie.policies.policy import Policy
+from coterie.policies.recipes import RECIPES, Recipe
 from coterie.policies.schedules import SpectralSchedule
-from coterie.policies.scores import Score, joint_thompson, thompson, ucb
+from coterie.policies.scores import Score
 from coterie.policies.widths import Width, checked_width
-
-
-@dataclass(frozen=True, slots=True)
-class Recipe:
-    """What a policy's name stands for.
-
-    Attributes:
-        summary: One line for people.
-        users: Makes the user kernel from laplacian_ridge.
-        scores: The score for each way of sampling that the policy offers; the first is the default.
-        knows_graph: Whether the caller may bring another user kernel.
-    """
-
-    summary: str
-    users: Callable[[float], UserKernel]
-    scores: Mapping[str, Score]
-    knows_graph: bool = True
-
-
-def _green(laplacian_ridge: float) -> UserKernel:
-    return Green(laplacian_ridge=laplacian_ridge)
-
-
-def _pooled(_: float) -> UserKernel:
-    return AllOnes()
-
-
-def _alone(_: float) -> UserKernel:
-    return Independent()
-
-
-_UCB: Mapping[str, Score] = {"": ucb}
-_TS: Mapping[str, Score] = {"independent": thompson, "joint": joint_thompson}
-
-RECIPES: Mapping[str, Recipe] = {
-    "gp-ucb": Recipe("UCB on one GP pooled over all users", _pooled, _UCB, knows_graph=False),
-    "lk-gp-ts": Recipe("Thompson sampling on the Laplacian-kernel GP (the paper's Algorithm 2)", _green, _TS),
-    "lk-gp-ucb": Recipe("UCB on the Laplacian-kernel GP (the paper's Algorithm 1)", _green, _UCB),
-    "per-user-gp-ucb": Recipe("UCB on a GP for each user alone", _alone, _UCB, knows_graph=False),
-}
 
 
 def list_policies() -> list[str]:
@@ -83,9 +32,9 @@ def make_policy(
     arms: ArmPool | None = None,
     arm_kernel: ArmKernel | None = None,
     user_kernel: UserKernel | None = None,
-    laplacian_ridge: float = 0.1,
-    noise_var: float | SpectralSchedule = 0.01,
-    width: Width = 1.0,
+    laplacian_ridge: float | None = None,
+    noise_var: float | SpectralSchedule | None = None,
+    width: Width | None = None,
     sampling: str | None = None,
     engine: str = "auto",
     expected_rounds: int | None = None,
@@ -100,11 +49,14 @@ def make_policy(
         graph: The users and who is near whom.
         arms: The pool of arms. Without one, candidates are rows of an array, `arm_kernel` must be given with a number
             as its lengthscale, and the engine is "exact" or "dense".
-        arm_kernel: How alike two arms are; default SquaredExponential("median").
+        arm_kernel: How alike two arms are; default SquaredExponential("median"). The linear policies have their own.
         user_kernel: How alike two users are; default the paper's Green(laplacian_ridge=laplacian_ridge).
         laplacian_ridge: The paper's rho, > 0, where no user_kernel is given; the smaller, the farther users share.
-        noise_var: The model's noise variance, or a SpectralSchedule.
+            Default 0.1 (gob-lin: 1).
+        noise_var: The model's noise variance, or a SpectralSchedule. Default 0.01 (linear policies: 1).
         width: What multiplies std: beta for UCB, nu for Thompson sampling; a number or a function of (t, model).
+            Default 1. For the linear policies it multiplies std / sqrt(noise_var), the norm in the inverse design
+            matrix; for epsilon-greedy it is the probability of a random choice, default 0.1.
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
         engine: "auto", "dense", "exact", "features", "grid" or "hybrid".
         expected_rounds: A hint for "auto".
@@ -130,13 +82,15 @@ def make_policy(
             or_similar(wrong, _OPTION_NAMES, "Use one of these"),
         )
     _check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
+    noise_var = recipe.noise_var if noise_var is None else noise_var
     schedule = noise_var if isinstance(noise_var, SpectralSchedule) else None
     if isinstance(noise_var, SpectralSchedule):
+        expected_rounds = expected_rounds or noise_var.horizon
         noise_var = noise_var.value(0, spectral_ratio=graph.spectral_ratio)
-        expected_rounds = expected_rounds or (schedule.horizon if schedule else None)
-    score, seed, width = _score(name, recipe, sampling), checked_seed(seed), checked_width(width)
+    score, seed = _score(name, recipe, sampling), checked_seed(seed)
+    width = checked_width(recipe.width if width is None else width)
     users = _user_kernel(name, recipe, user_kernel, laplacian_ridge)
-    kernel = _joint_kernel(users, graph, arm_kernel or SquaredExponential("median"), arms)
+    kernel = _joint_kernel(users, graph, _arm_kernel(name, recipe, arm_kernel), arms)
     model = make_model(
         kernel, noise_var=noise_var, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options
     )
@@ -164,14 +118,24 @@ def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
     raise UnknownNameError(f"sampling {sampling!r} was given to {name!r}", known, "Leave it out, or use 'lk-gp-ts'")
 
 
-def _user_kernel(name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float) -> UserKernel:
+def _user_kernel(name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float | None) -> UserKernel:
     if given is None:
-        return recipe.users(laplacian_ridge)
-    if not recipe.knows_graph:
-        raise ParameterError(
-            f"a user_kernel was given to {name!r}", f"{name!r} has a user kernel of its own", "Use 'lk-gp-ucb'"
-        )
+        return recipe.users(recipe.laplacian_ridge if laplacian_ridge is None else laplacian_ridge)
+    if recipe.own_users:
+        raise _not_open(name, "user_kernel", "lk-gp-ucb")
     return given
+
+
+def _arm_kernel(name: str, recipe: Recipe, given: ArmKernel | None) -> ArmKernel:
+    if given is None:
+        return recipe.arm_kernel
+    if recipe.linear:
+        raise _not_open(name, "arm_kernel", "lk-gp-ucb")
+    return given
+
+
+def _not_open(name: str, what: str, instead: str) -> ParameterError:
+    return ParameterError(f"{what} was given to {name!r}", f"{name!r} has one of its own", f"Use {instead!r}")
 
 
 def _joint_kernel(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> JointKernel:

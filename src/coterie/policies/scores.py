@@ -1,5 +1,7 @@
 """A score orders the candidates: pure functions of a belief, a width and the decision's own draws."""
 
+from math import sqrt
+from statistics import NormalDist
 from typing import Any, Protocol
 
 import numpy as np
@@ -36,6 +38,34 @@ def greedy(mean: Array, std: Array, width: float, **_: object) -> Array:  # noqa
 def thompson(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:
     """Returns mean + width * std * z, with z drawn for each candidate on its own (equation 7 of the paper)."""
     return mean + width * std * draws.normals(number, len(mean))
+
+
+def uniform(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature
+    """Returns random numbers: every candidate is as likely as the others."""
+    return draws.normals(number, len(mean))
+
+
+def epsilon_greedy(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature
+    """Returns the mean, or with probability `width` random numbers."""
+    normals = draws.normals(number, len(mean) + 1)
+    explore = NormalDist().cdf(float(normals[-1])) < width
+    return normals[:-1] if explore else mean
+
+
+def in_noise_units(score: Score) -> Score:
+    """Returns the same score with std measured in units of the noise's, as the linear methods do.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> in_noise_units(ucb)(np.zeros(1), np.ones(1), 1.0, model=SimpleNamespace(noise_var=4.0),
+        ...                     user=0, arms=None, draws=None, number=0)
+        array([0.5])
+    """
+
+    def scaled(mean: Array, std: Array, width: float, *, model: Belief, **rest: Any) -> Array:
+        return score(mean, std, width / sqrt(model.noise_var), model=model, **rest)
+
+    return scaled
 
 
 def joint_thompson(

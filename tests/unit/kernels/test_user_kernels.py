@@ -44,6 +44,7 @@ SPECTRAL: dict[str, tuple[SpectralKernel, Transfer]] = {
 # How to make each user kernel for a graph, by the name of its class; a new class needs a line here.
 MADE: dict[str, Callable[[ct.UserGraph], ct.UserKernel]] = {
     "AllOnes": lambda _: ct.AllOnes(),
+    "Exchangeable": lambda _: ct.Exchangeable(),
     "BandPass": lambda _: ct.BandPass(centre=1.0, bandwidth=0.5),
     "GivenMatrix": lambda graph: ct.GivenMatrix(np.eye(graph.n_users) + 0.5),
     "Green": lambda _: ct.Green(),

@@ -1,0 +1,139 @@
+"""What a policy's name stands for: a user kernel, an arm kernel, a score and defaults."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from coterie.kernels import (
+    AllOnes,
+    ArmKernel,
+    Exchangeable,
+    Green,
+    Independent,
+    Linear,
+    SquaredExponential,
+    UserKernel,
+)
+from coterie.policies.scores import (
+    Score,
+    epsilon_greedy,
+    greedy,
+    in_noise_units,
+    joint_thompson,
+    thompson,
+    ucb,
+    uniform,
+)
+
+_SMOOTH = SquaredExponential("median")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What a policy's name stands for.
+
+    Attributes:
+        summary: One line for people.
+        users: Makes the user kernel from laplacian_ridge.
+        scores: The score for each way of sampling that the policy offers; the first is the default.
+        arm_kernel: The default arm kernel.
+        linear: Whether the arm kernel is part of the method, so that the caller may not bring another.
+        own_users: Whether the user kernel is part of the method, so that the caller may not bring another.
+        laplacian_ridge: The default ridge.
+        noise_var: The default noise variance.
+        width: The default width.
+    """
+
+    summary: str
+    users: Callable[[float], UserKernel]
+    scores: Mapping[str, Score]
+    arm_kernel: ArmKernel = _SMOOTH
+    linear: bool = False
+    own_users: bool = False
+    laplacian_ridge: float = 0.1
+    noise_var: float = 0.01
+    width: float = 1.0
+
+
+def _green(laplacian_ridge: float) -> UserKernel:
+    return Green(laplacian_ridge=laplacian_ridge)
+
+
+def _pooled(_: float) -> UserKernel:
+    return AllOnes()
+
+
+def _alone(_: float) -> UserKernel:
+    return Independent()
+
+
+def _exchangeable(_: float) -> UserKernel:
+    return Exchangeable()
+
+
+_UCB: Mapping[str, Score] = {"": ucb}
+_TS: Mapping[str, Score] = {"independent": thompson, "joint": joint_thompson}
+# The linear methods' width multiplies the norm of x in the inverse design matrix, which is std / sqrt(noise_var).
+_LIN_UCB: Mapping[str, Score] = {"": in_noise_units(ucb)}
+_LIN_TS: Mapping[str, Score] = {name: in_noise_units(score) for name, score in _TS.items()}
+
+
+def _both(ucb_name: str, ts_name: str, recipe: Recipe) -> dict[str, Recipe]:
+    """Returns a UCB recipe and its Thompson variant: the same model, another score."""
+    sampled = replace(
+        recipe,
+        summary=recipe.summary.replace("UCB", "Thompson sampling", 1),
+        scores=_LIN_TS if recipe.linear else _TS,
+    )
+    return {ucb_name: recipe, ts_name: sampled}
+
+
+def _linear(summary: str, users: Callable[[float], UserKernel], *, own_users: bool, ridge: float = 0.1) -> Recipe:
+    return Recipe(
+        summary=summary,
+        users=users,
+        scores=_LIN_UCB,
+        arm_kernel=Linear(),
+        linear=True,
+        own_users=own_users,
+        laplacian_ridge=ridge,
+        noise_var=1.0,
+    )
+
+
+_LK = Recipe(summary="UCB on the Laplacian-kernel GP, the paper's", users=_green, scores=_UCB)
+
+RECIPES: Mapping[str, Recipe] = {
+    **_both("lk-gp-ucb", "lk-gp-ts", _LK),
+    **_both(
+        "gp-ucb", "gp-ts", Recipe(summary="UCB on one GP for everybody", users=_pooled, scores=_UCB, own_users=True)
+    ),
+    **_both(
+        "per-user-gp-ucb",
+        "per-user-gp-ts",
+        Recipe(summary="UCB on a GP for each user alone", users=_alone, scores=_UCB, own_users=True),
+    ),
+    **_both(
+        "exchangeable-gp-ucb",
+        "exchangeable-gp-ts",
+        Recipe(summary="UCB on a GP that shares with everybody alike", users=_exchangeable, scores=_UCB),
+    ),
+    **_both("pooled-linucb", "pooled-lints", _linear("UCB on one linear model for everybody", _pooled, own_users=True)),
+    **_both(
+        "per-user-linucb",
+        "per-user-lints",
+        _linear("UCB on a linear model for each user alone", _alone, own_users=True),
+    ),
+    **_both(
+        "gob-lin",
+        "gob-lin-ts",
+        _linear("UCB on linear models tied by I + L (Gang of Bandits)", _green, own_users=False, ridge=1.0),
+    ),
+    **_both(
+        "graph-ucb", "graph-ts", _linear("UCB on linear models tied by L + rho I (GraphUCB)", _green, own_users=False)
+    ),
+    "epsilon-greedy": replace(
+        _LK, summary="the best mean, or with probability `width` anything", scores={"": epsilon_greedy}, width=0.1
+    ),
+    "greedy": replace(_LK, summary="the best mean, always", scores={"": greedy}),
+    "random": replace(_LK, summary="anything, always", scores={"": uniform}),
+}
