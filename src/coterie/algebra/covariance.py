@@ -55,6 +55,31 @@ class PendingCovariance:
             blas.dgemv(-1.0, pending[:, :k], pending[j, :k], beta=1.0, y=out, overwrite_y=1)
         return out
 
+    def next_combination(self, start: int, weights: Array) -> Array:
+        """Returns the sum of weights[i] times column start + i, laid out as by `next_column`. O(N (d + block_size))."""
+        matrix, pending, k = self._matrix, self._pending, self._n_pending
+        end = start + len(weights)
+        out = pending[:, k]
+        np.dot(matrix[start:end, :start].T, weights, out=out[:start])
+        np.dot(matrix[end:, start:end], weights, out=out[end:])
+        out[start:end] = self._stored_block(start, end) @ weights
+        if k:
+            rows = pending[start:end, :k]
+            blas.dgemv(-1.0, pending[:, :k], rows.T @ weights, beta=1.0, y=out, overwrite_y=1)
+        return out
+
+    def run(self, start: int, end: int) -> Array:
+        """Returns the square sub-matrix of the indices from start to end. O(d^2 block_size)."""
+        out = self._stored_block(start, end)
+        if self._n_pending:
+            rows = self._pending[start:end, : self._n_pending]
+            out -= rows @ rows.T
+        return out
+
+    def _stored_block(self, start: int, end: int) -> Array:
+        lower = np.tril(self._matrix[start:end, start:end])
+        return np.asarray(lower + np.tril(lower, -1).T)
+
     def commit(self) -> None:
         """Takes off `v v'` for v what the array from `next_column` holds now. O(N^2 / 2) amortised."""
         self._n_pending += 1

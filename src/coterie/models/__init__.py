@@ -8,6 +8,7 @@ from coterie.models.features import FeaturesModel
 from coterie.models.grid import GridModel
 from coterie.models.history import History
 from coterie.models.hybrid import HybridModel, paper_switch
+from coterie.models.linear import LinearModel
 
 __all__ = [
     "ENGINES",
@@ -18,6 +19,7 @@ __all__ = [
     "GridModel",
     "History",
     "HybridModel",
+    "LinearModel",
     "Model",
     "choose_engine",
     "make_model",

@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
@@ -12,6 +14,7 @@ from coterie.models.exact import ExactModel
 from coterie.models.features import FeaturesModel
 from coterie.models.grid import GridModel, grid_bytes
 from coterie.models.hybrid import HybridModel
+from coterie.models.linear import LinearModel
 from coterie.models.memory import available_memory
 from coterie.models.need import check_whole
 
@@ -21,6 +24,7 @@ ENGINES: Mapping[str, Callable[..., Model]] = {
     "features": FeaturesModel,
     "grid": GridModel,
     "hybrid": HybridModel,
+    "linear": LinearModel,
 }
 OPTIONS: Mapping[str, frozenset[str]] = {
     "dense": frozenset(),
@@ -28,12 +32,14 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "features": frozenset({"user_rank", "arm_rank", "correction", "memory_limit"}),
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
+    "linear": frozenset({"memory_limit"}),
 }
 
 # The unit of cost is one multiply-add at matrix-matrix speed. Measured in it: what a round costs before any arithmetic,
 # what one entry of a new matrix costs, and how much dearer a multiply-add is in a solve with few right-hand sides. The
 # dimension of the features plays no part: on a pool K_x is computed once.
 GRID_ROUND = 6e5
+LINEAR_ROUND = 1e6
 EXACT_ROUND = 2e6
 NEW_ENTRY = 100
 THIN_SOLVE = 2
@@ -54,6 +60,11 @@ def grid_cost(n_pairs: int, rounds: int) -> float:
     return NEW_ENTRY * n_pairs**2 + rounds * (n_pairs**2 / 2 + GRID_ROUND)
 
 
+def linear_cost(n_weights: int, rounds: int) -> float:
+    """Returns the cost of `rounds` rounds on `linear`: as `grid`, on users x features instead of users x arms."""
+    return NEW_ENTRY * n_weights**2 + rounds * (n_weights**2 / 2 + LINEAR_ROUND)
+
+
 def exact_cost(n_pairs: int, rounds: int) -> float:
     """Returns the cost of `rounds` rounds on `exact`: candidates * k^2 / 2 each, with k <= N distinct pairs."""
     growing = min(rounds, n_pairs)
@@ -72,28 +83,37 @@ def choose_engine(
         'grid'
         >>> choose_engine(PoolKernel(np.eye(200), np.eye(50)), expected_rounds=100).engine
         'exact'
+        >>> choose_engine(PoolKernel(np.eye(200), np.ones((50, 50)))).engine     # one feature
+        'linear'
     """
     if not isinstance(kernel, PoolKernel):
         return EngineChoice("exact", "chosen because there is no pool of arms")
     size = kernel.n_pairs
+    n_features = int(np.linalg.matrix_rank(kernel.arm_cov, hermitian=True))
+    n_weights = kernel.n_users * n_features
     allowed = available_memory() if memory_limit is None else memory_limit
     pairs = f"{kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
+    if 2 * n_features <= kernel.n_arms and size > SMALL_GRID and grid_bytes(n_weights) <= allowed:
+        smaller = EngineChoice("linear", f"chosen because the {kernel.n_arms} arms have only {n_features} features")
+    else:
+        smaller = None
     if grid_bytes(size) > allowed:
         needed = f"{grid_bytes(size) / 2**30:.1f} GiB and {allowed / 2**30:.1f} are allowed"
-        return EngineChoice("exact", f"chosen because the grid of {pairs} needs {needed}")
+        return smaller or EngineChoice("exact", f"chosen because the grid of {pairs} needs {needed}")
     if expected_rounds is None:
         if size <= SMALL_GRID:
             return EngineChoice("grid", f"chosen because the grid of {pairs} is small")
-        return EngineChoice(
+        return smaller or EngineChoice(
             "hybrid",
             f"chosen because the number of rounds is not known: exact while they are few, then the grid of {pairs}",
         )
-    on_grid, on_exact = grid_cost(size, expected_rounds), exact_cost(size, expected_rounds)
-    engine = "grid" if on_grid <= on_exact else "exact"
+    costs = {"grid": grid_cost(size, expected_rounds), "exact": exact_cost(size, expected_rounds)}
+    if smaller:
+        costs["linear"] = linear_cost(n_weights, expected_rounds)
+    told = ", ".join(f"{cost:.2g} on {engine!r}" for engine, cost in costs.items())
     return EngineChoice(
-        engine,
-        f"chosen because {expected_rounds} rounds on {pairs} cost about {on_grid:.2g} multiply-adds on 'grid' and "
-        f"{on_exact:.2g} on 'exact'",
+        min(costs, key=lambda engine: costs[engine]),
+        f"chosen because {expected_rounds} rounds on {pairs} cost about as many multiply-adds as {told}",
     )
 
 
@@ -111,9 +131,9 @@ def make_model(
         kernel: How alike two (user, arm) pairs are: `pool_kernel(user_cov, arm_kernel, pool)`, or
             `FreeKernel(user_cov, arm_kernel)` for arms that are not known beforehand.
         noise_var: The noise variance of the rewards.
-        engine: "auto", "dense", "exact", "features", "grid" or "hybrid".
+        engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
         expected_rounds: A hint for "auto".
-        engine_options: memory_limit in bytes (grid, hybrid, features, auto); block_size (grid); switch_after (hybrid);
+        engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
             user_rank, arm_rank, correction (features).
 
     Examples:

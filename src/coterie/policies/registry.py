@@ -58,9 +58,9 @@ def make_policy(
             Default 1. For the linear policies it multiplies std / sqrt(noise_var), the norm in the inverse design
             matrix; for epsilon-greedy it is the probability of a random choice, default 0.1.
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
-        engine: "auto", "dense", "exact", "features", "grid" or "hybrid".
+        engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
         expected_rounds: A hint for "auto".
-        engine_options: memory_limit in bytes (grid, hybrid, features, auto); block_size (grid); switch_after (hybrid);
+        engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
             user_rank, arm_rank, correction (features).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.

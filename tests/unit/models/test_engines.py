@@ -124,7 +124,7 @@ def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monk
             raise FactorisationError("a matrix", "a rule", "A remedy")
         return cholesky(matrix, log, **options)
 
-    for module in ("exact", "grid", "features"):
+    for module in ("exact", "grid", "features", "linear"):
         monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
     with pytest.raises(FactorisationError):
         model.set_user_cov(np.eye(12))
@@ -148,7 +148,7 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch:
             raise FactorisationError("a matrix", "a rule", "A remedy")
         return cholesky(matrix, log, **options)
 
-    for module in ("exact", "grid", "features"):
+    for module in ("exact", "grid", "features", "linear"):
         monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
     with pytest.raises(FactorisationError):
         model.update_many([0, 1, 2], [0, 1, 2], [5.0, 5.0, 5.0])
