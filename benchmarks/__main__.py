@@ -8,12 +8,13 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_info
 
-from benchmarks import exact, grid, memory
+from benchmarks import exact, grid, linear, memory
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
 SECTIONS = {
     "Grid: decide among five and update": (grid, "Through the public policy, with string ids. Times are medians."),
+    "Linear: decide among twenty and update": (linear, "The graph-linear policies, on users x features."),
     "Exact: append one and score twenty new arms": (
         exact,
         "No pool; the arms are new vectors each round. The peers are refitted with the same fixed kernel.",

@@ -172,6 +172,11 @@ def test_the_choice_of_engine_follows_the_cost_model() -> None:
     assert tight.engine == "exact"
     assert "12000 pairs" in tight.reason
     assert choose_engine(FreeKernel(np.eye(2), ct.Linear())).engine == "exact"
+    few = PoolKernel(np.eye(300), np.ones((40, 40)))
+    assert choose_engine(few).engine == "linear"
+    assert choose_engine(few, memory_limit=10**6).engine == "linear"
+    assert choose_engine(few, expected_rounds=10_000).engine == "linear"
+    assert choose_engine(few, expected_rounds=2).engine == "exact"
     assert "multiply-adds" in make_model(large, expected_rounds=50).explain()
     assert make_model(KERNEL, engine_options={"memory_limit": 10**9}).engine == "grid"
 
