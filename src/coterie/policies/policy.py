@@ -26,6 +26,7 @@ from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
 from coterie.policies.schedules import SpectralSchedule
 from coterie.policies.scores import Score
+from coterie.policies.similarity import LearnedSimilarity
 from coterie.policies.widths import Width, checked_width, width_at
 
 Index = NDArray[np.intp]
@@ -51,6 +52,7 @@ class Policy:
         score: Score,
         width: Width,
         schedule: SpectralSchedule | None = None,
+        similarity: LearnedSimilarity | None = None,
         seed: int = 0,
     ) -> None:
         _check_parts(graph, arms, model, score)
@@ -63,6 +65,7 @@ class Policy:
         self.n_decisions = 0
         self._score = score
         self._schedule = schedule
+        self._similarity = similarity
         self._draws = Draws(seed)
         self._users = graph.users
         self._user_index = dict(graph.index)
@@ -109,8 +112,8 @@ class Policy:
             self.model.update(row, arm, value)
         else:
             self.model.learn(row, self._arm_row(arm), value)
-        if self._schedule is not None:
-            self._follow_schedule(self._schedule)
+        if self._schedule is not None or self._similarity is not None:
+            self._adapt(self.model.n_observations)
 
     def update_many(self, users: Iterable[UserId], arms: Iterable[Any], rewards: Iterable[float]) -> None:
         """Learns many rewards at once; the same belief as one by one, faster; on an error nothing has changed."""
@@ -119,9 +122,9 @@ class Policy:
         columns = given if self.arms is None else [self._arm_row(arm) for arm in given]
         before = self.model.n_observations
         self.model.update_many(rows, columns, _as_list("rewards", rewards))
-        if self._schedule is not None:
+        if self._schedule is not None or self._similarity is not None:
             for t in range(before + 1, self.model.n_observations + 1):
-                self._follow_schedule(self._schedule, t)
+                self._adapt(t)
 
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
@@ -162,14 +165,25 @@ class Policy:
             self._tie_kernel = kernel
         return self._tie_tolerances[row]
 
-    def _follow_schedule(self, schedule: SpectralSchedule, t: int | None = None) -> None:
-        t = self.model.n_observations if t is None else t
+    def _adapt(self, t: int) -> None:
+        """Lets the noise variance and the user similarity follow what t observations call for.
+
+        The rewards are learned by now: if a rebuild fails, the model keeps the settings it has.
+        """
+        with suppress(NumericalError):
+            if self._schedule is not None:
+                self._follow_schedule(self._schedule, t)
+            if self._similarity is not None:
+                self._similarity.follow(self.model, t, self._features_of)
+
+    def _features_of(self, arms: Any) -> Array:
+        return np.asarray(arms if self.arms is None else self.arms.features[arms])
+
+    def _follow_schedule(self, schedule: SpectralSchedule, t: int) -> None:
         if schedule.is_epoch(t):
             noise_var = schedule.value(t, spectral_ratio=self.graph.spectral_ratio)
             if schedule.moves(self.model.noise_var, noise_var):
-                # The reward is learned by now. If the rebuild fails the model keeps the noise variance it has.
-                with suppress(NumericalError):
-                    self.model.set_noise_var(noise_var)
+                self.model.set_noise_var(noise_var)
 
     def _user_row(self, user: UserId) -> int:
         try:

@@ -14,15 +14,16 @@ from coterie.kernels import (
     UserKernel,
 )
 from coterie.policies.scores import (
+    InNoiseUnits,
     Score,
     epsilon_greedy,
     greedy,
-    in_noise_units,
     joint_thompson,
     thompson,
     ucb,
     uniform,
 )
+from coterie.policies.similarity import SIMILARITIES
 
 _SMOOTH = SquaredExponential("median")
 
@@ -41,6 +42,7 @@ class Recipe:
         laplacian_ridge: The default ridge.
         noise_var: The default noise variance.
         width: The default width.
+        similarities: The user kernels that the policy offers by name; the first is the default.
     """
 
     summary: str
@@ -52,6 +54,7 @@ class Recipe:
     laplacian_ridge: float = 0.1
     noise_var: float = 0.01
     width: float = 1.0
+    similarities: Mapping[str, Callable[[float], UserKernel]] | None = None
 
 
 def _green(laplacian_ridge: float) -> UserKernel:
@@ -73,8 +76,8 @@ def _exchangeable(_: float) -> UserKernel:
 _UCB: Mapping[str, Score] = {"": ucb}
 _TS: Mapping[str, Score] = {"independent": thompson, "joint": joint_thompson}
 # The linear methods' width multiplies the norm of x in the inverse design matrix, which is std / sqrt(noise_var).
-_LIN_UCB: Mapping[str, Score] = {"": in_noise_units(ucb)}
-_LIN_TS: Mapping[str, Score] = {name: in_noise_units(score) for name, score in _TS.items()}
+_LIN_UCB: Mapping[str, Score] = {"": InNoiseUnits(ucb)}
+_LIN_TS: Mapping[str, Score] = {name: InNoiseUnits(score) for name, score in _TS.items()}
 
 
 def _both(ucb_name: str, ts_name: str, recipe: Recipe) -> dict[str, Recipe]:
@@ -130,6 +133,17 @@ RECIPES: Mapping[str, Recipe] = {
     ),
     **_both(
         "graph-ucb", "graph-ts", _linear("UCB on linear models tied by L + rho I (GraphUCB)", _green, own_users=False)
+    ),
+    **_both(
+        "coop-kernel-ucb",
+        "coop-kernel-ts",
+        Recipe(
+            summary="UCB on a GP with a user similarity by name (Coop-KernelUCB)",
+            users=_alone,
+            scores=_UCB,
+            own_users=True,
+            similarities=SIMILARITIES,
+        ),
     ),
     "epsilon-greedy": replace(
         _LK, summary="the best mean, or with probability `width` anything", scores={"": epsilon_greedy}, width=0.1

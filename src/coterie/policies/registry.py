@@ -1,17 +1,20 @@
 """Policies by name."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, JointKernel, UserKernel, pool_kernel
+from coterie.kernels.arm import median_distance
 from coterie.models import make_model
 from coterie.policies.draws import checked_seed
 from coterie.policies.policy import Policy
 from coterie.policies.recipes import RECIPES, Recipe
 from coterie.policies.schedules import SpectralSchedule
 from coterie.policies.scores import Score
+from coterie.policies.similarity import LearnedSimilarity
 from coterie.policies.widths import Width, checked_width
 
 
@@ -36,6 +39,7 @@ def make_policy(
     noise_var: float | SpectralSchedule | None = None,
     width: Width | None = None,
     sampling: str | None = None,
+    similarity: str | None = None,
     engine: str = "auto",
     expected_rounds: int | None = None,
     engine_options: Mapping[str, Any] | None = None,
@@ -58,6 +62,8 @@ def make_policy(
             Default 1. For the linear policies it multiplies std / sqrt(noise_var), the norm in the inverse design
             matrix; for epsilon-greedy it is the probability of a random choice, default 0.1.
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
+        similarity: For coop-kernel-*, "learned_mmd" (the default: from the arms chosen for each user, refreshed every
+            200 rounds), "laplacian_inv", "heat", "spectral_rbf" or "all_ones".
         engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
         expected_rounds: A hint for "auto".
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
@@ -89,13 +95,25 @@ def make_policy(
         noise_var = noise_var.value(0, spectral_ratio=graph.spectral_ratio)
     score, seed = _score(name, recipe, sampling), checked_seed(seed)
     width = checked_width(recipe.width if width is None else width)
+    chosen = _similarity(name, recipe, similarity)
+    if chosen is not None and recipe.similarities is not None:
+        recipe = replace(recipe, users=recipe.similarities[chosen])
     users = _user_kernel(name, recipe, user_kernel, laplacian_ridge)
     kernel = _joint_kernel(users, graph, _arm_kernel(name, recipe, arm_kernel), arms)
+    learned = _learned(arms, seed) if chosen == "learned_mmd" else None
     model = make_model(
         kernel, noise_var=noise_var, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options
     )
     return Policy(
-        name=name, graph=graph, arms=arms, model=model, score=score, width=width, schedule=schedule, seed=seed
+        name=name,
+        graph=graph,
+        arms=arms,
+        model=model,
+        score=score,
+        width=width,
+        schedule=schedule,
+        similarity=learned,
+        seed=seed,
     )
 
 
@@ -116,6 +134,23 @@ def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
         return recipe.scores[sampling]
     known = f"it knows {listed(recipe.scores)}" if len(recipe.scores) > 1 else "it draws no samples"
     raise UnknownNameError(f"sampling {sampling!r} was given to {name!r}", known, "Leave it out, or use 'lk-gp-ts'")
+
+
+def _similarity(name: str, recipe: Recipe, given: str | None) -> str | None:
+    """Returns the name of the user similarity, if the policy has a choice of them."""
+    known = recipe.similarities or {}
+    if given is None:
+        return next(iter(known), None)
+    if isinstance(given, str) and given in known:
+        return given
+    rule = f"it knows {listed(known)}" if known else "it has no choice of similarities"
+    remedy = or_similar(given, known, "Leave it out, or use 'coop-kernel-ucb'")
+    raise UnknownNameError(f"similarity {given!r} was given to {name!r}", rule, remedy)
+
+
+def _learned(arms: ArmPool | None, seed: int) -> LearnedSimilarity:
+    """Returns the learned similarity, its bandwidth the median distance over the pool, or 1 without one."""
+    return LearnedSimilarity(lengthscale=1.0 if arms is None else median_distance(arms.features), seed=seed)
 
 
 def _user_kernel(name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float | None) -> UserKernel:

@@ -1,5 +1,6 @@
 """A score orders the candidates: pure functions of a belief, a width and the decision's own draws."""
 
+from dataclasses import dataclass
 from math import sqrt
 from statistics import NormalDist
 from typing import Any, Protocol
@@ -52,20 +53,21 @@ def epsilon_greedy(mean: Array, std: Array, width: float, *, draws: Draws, numbe
     return normals[:-1] if explore else mean
 
 
-def in_noise_units(score: Score) -> Score:
-    """Returns the same score with std measured in units of the noise's, as the linear methods do.
+@dataclass(frozen=True, slots=True)
+class InNoiseUnits:
+    """The same score with std measured in units of the noise's, as the linear methods do.
 
     Examples:
         >>> from types import SimpleNamespace
-        >>> in_noise_units(ucb)(np.zeros(1), np.ones(1), 1.0, model=SimpleNamespace(noise_var=4.0),
-        ...                     user=0, arms=None, draws=None, number=0)
+        >>> InNoiseUnits(ucb)(np.zeros(1), np.ones(1), 1.0, model=SimpleNamespace(noise_var=4.0))
         array([0.5])
     """
 
-    def scaled(mean: Array, std: Array, width: float, *, model: Belief, **rest: Any) -> Array:
-        return score(mean, std, width / sqrt(model.noise_var), model=model, **rest)
+    score: Score
 
-    return scaled
+    def __call__(self, mean: Array, std: Array, width: float, *, model: Belief, **rest: Any) -> Array:
+        """Returns one score for each candidate."""
+        return self.score(mean, std, width / sqrt(model.noise_var), model=model, **rest)
 
 
 def joint_thompson(
