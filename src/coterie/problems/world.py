@@ -8,7 +8,7 @@ import numpy as np
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import CandidatesError, DimensionError, ParameterError, listed
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmKernel, ArmPool, UserKernel, pool_kernel
+from coterie.kernels import ArmPool
 from coterie.kernels.joint import as_numbers
 
 
@@ -92,28 +92,3 @@ class World:
 
     def _expected(self, user: UserId, arm: ArmId) -> float:
         return float(self._truth[self.graph.index[user], self.arms.index[arm]])
-
-
-def gp_world(
-    *, graph: UserGraph, arms: ArmPool, user_kernel: UserKernel, arm_kernel: ArmKernel, noise_std: float, seed: int
-) -> World:
-    """Returns a world whose truth is one draw of the Gaussian process, scaled to unit spread.
-
-    Examples:
-        >>> from coterie.kernels import Green, SquaredExponential
-        >>> world = gp_world(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool([[0.0], [1.0]]),
-        ...                  user_kernel=Green(), arm_kernel=SquaredExponential(1.0), noise_std=0.1, seed=0)
-        >>> world.graph.n_users
-        2
-    """
-    kernel = pool_kernel(user_kernel.matrix(graph), arm_kernel, arms)
-    normal = np.random.default_rng(seed).standard_normal((kernel.n_users, kernel.n_arms))
-    truth = symmetric_root(kernel.user_cov) @ normal @ symmetric_root(kernel.arm_cov)
-    spread = float(truth.std())
-    return World(graph=graph, arms=arms, truth=truth / spread if spread > 0 else truth, noise_std=noise_std)
-
-
-def symmetric_root(matrix: Array) -> Array:
-    """Returns the symmetric square root of a positive semi-definite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)

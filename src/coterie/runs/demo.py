@@ -36,6 +36,7 @@ def demo_world(seed: int) -> World:
         arm_kernel=SquaredExponential(1.0),
         noise_std=NOISE_STD,
         seed=int(rng.integers(2**31)),
+        unit_spread=True,
     )
 
 

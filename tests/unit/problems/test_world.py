@@ -46,7 +46,7 @@ def drawn(seed: int, **changes: Any) -> World:
         "arm_kernel": ct.SquaredExponential(1.0),
         "noise_std": 0.1,
     }
-    return gp_world(**(settings | changes), seed=seed)
+    return gp_world(**(settings | changes), seed=seed, unit_spread=True)
 
 
 def test_the_seed_fixes_the_rounds() -> None:
