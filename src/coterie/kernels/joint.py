@@ -62,6 +62,11 @@ class JointKernel(ABC):
         """Number of users."""
         return len(self.user_cov)
 
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether no two users have anything in common: a diagonal user covariance."""
+        return int(np.count_nonzero(self.user_cov)) == int(np.count_nonzero(self.user_cov.diagonal()))
+
     def max_variance(self, met: list[Any]) -> float:
         """Returns the largest prior variance of a pair, K_max in the paper; `met` are the arms observed so far."""
         return float(self.user_cov.diagonal().max()) * self._largest_arm_variance(met)

@@ -79,11 +79,11 @@ def choose_engine(
 
     Examples:
         >>> import numpy as np
-        >>> choose_engine(PoolKernel(np.eye(20), np.eye(10))).engine
+        >>> choose_engine(PoolKernel(np.eye(20) + 1, np.eye(10))).engine
         'grid'
-        >>> choose_engine(PoolKernel(np.eye(200), np.eye(50)), expected_rounds=100).engine
+        >>> choose_engine(PoolKernel(np.eye(200) + 1, np.eye(50)), expected_rounds=100).engine
         'exact'
-        >>> choose_engine(PoolKernel(np.eye(200), np.ones((50, 50)))).engine     # one feature
+        >>> choose_engine(PoolKernel(np.eye(200) + 1, np.ones((50, 50)))).engine     # one feature
         'linear'
     """
     if not isinstance(kernel, PoolKernel):
@@ -93,6 +93,8 @@ def choose_engine(
     n_weights = kernel.n_users * n_features
     allowed = available_memory() if memory_limit is None else memory_limit
     pairs = f"{kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
+    if kernel.shares_nothing:
+        return EngineChoice("linear", "chosen because the users share nothing, so each has a small belief alone")
     if 2 * n_features <= kernel.n_arms and size > SMALL_GRID and grid_bytes(n_weights) <= allowed:
         smaller = EngineChoice("linear", f"chosen because the {kernel.n_arms} arms have only {n_features} features")
     else:

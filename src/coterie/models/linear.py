@@ -1,11 +1,11 @@
 """The belief over the weights of each user's features, in the graph's own basis."""
 
-from math import sqrt
+from math import log, sqrt
 
 import numpy as np
 from scipy.linalg import blas
 
-from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra import BlockCovariance, PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
@@ -22,6 +22,7 @@ class LinearModel(ConditionedModel):
     The features are those of the pool's kernel matrix, as many as its rank d: with a linear kernel the dimension of the
     arms, so this is the form in which the graph-linear methods (GOB.Lin, GraphUCB) are written. A round costs
     (n d)^2 / 2 multiply-adds at matrix-matrix speed, by the same pending columns as `grid`, and d^2 for each candidate.
+    Where users share nothing (a diagonal user covariance) each has a d x d block alone, and a round costs d^2.
 
     Examples:
         >>> model = LinearModel(PoolKernel(np.eye(2), np.ones((3, 3))), noise_var=1.0)
@@ -40,7 +41,10 @@ class LinearModel(ConditionedModel):
         self._scale = pool.max_variance([])
         size = self.n_weights
         what = f"{pool.n_users} users x {self._features.shape[1]} features"
-        require_memory(8 * size * (size + default_block_size(size)), memory_limit, what=what, remedy="Use 'exact'")
+        if not pool.shares_nothing:
+            needed = 8 * size * (size + default_block_size(size))
+            require_memory(needed, memory_limit, what=what, remedy="Use engine 'exact'")
+        self._cov: PendingCovariance | BlockCovariance
         self._detach()
         self._reset()
 
@@ -55,11 +59,16 @@ class LinearModel(ConditionedModel):
         return self._cov.nbytes + self._weights.nbytes
 
     def _detach(self) -> None:
-        self._cov = PendingCovariance(np.empty((self.n_weights, self.n_weights), order="F"))
+        self._cov = BlockCovariance(np.zeros(0), 0)  # holds nothing; `_reset` makes what is needed
 
     def _reset(self) -> None:
-        n_features = self._features.shape[1]
-        PoolKernel(self.kernel.user_cov, np.eye(n_features)).fill(self._cov.restart())
+        n_features, user_cov = self._features.shape[1], self.kernel.user_cov
+        if self.kernel.shares_nothing:
+            self._cov = BlockCovariance(user_cov.diagonal(), n_features)
+        else:
+            if not isinstance(self._cov, PendingCovariance):
+                self._cov = PendingCovariance(np.empty((self.n_weights, self.n_weights), order="F"))
+            PoolKernel(user_cov, np.eye(n_features)).fill(self._cov.restart())
         self._weights = np.zeros(self.n_weights)
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
@@ -79,24 +88,33 @@ class LinearModel(ConditionedModel):
         return self._features[arms], user * n_features, (user + 1) * n_features
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
-        row = self._features[arm]
+        return self._condition_on(user, self._features[arm], reward, self._noise_var)
+
+    def _condition_on(self, user: int, row: Array, value: float, noise: float) -> tuple[float, float]:
+        """Conditions on one value with this noise variance; returns its predictive variance and its surprise."""
         start = user * len(row)
         end = start + len(row)
-        column = self._cov.next_combination(start, row)
-        variance = max(float(row @ column[start:end]), 0.0) + self._noise_var
-        surprise = reward - float(row @ self._weights[start:end])
+        where, column = self._cov.next_combination(start, row)
+        variance = max(float(row @ column[start - where.start : end - where.start]), 0.0) + noise
+        surprise = value - float(row @ self._weights[start:end])
         root = sqrt(variance)
         column *= 1.0 / root
-        self._weights += (surprise / root) * column
+        self._weights[where] += (surprise / root) * column
         self._cov.commit()
         return variance, surprise
 
     def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
         rows = self._features[arms]
+        if isinstance(self._cov, BlockCovariance):
+            each = [
+                self._condition_on(*one)
+                for one in zip(users.tolist(), rows, values.tolist(), noise.tolist(), strict=True)
+            ]
+            return sum(log(variance) for variance, _ in each), sum(gap * gap / variance for variance, gap in each)
         n_features = rows.shape[1]
         columns = np.empty((self.n_weights, len(users)), order="F")
         for i, user in enumerate(users.tolist()):
-            columns[:, i] = self._cov.next_combination(user * n_features, rows[i])
+            columns[:, i] = self._cov.next_combination(user * n_features, rows[i])[1]
         own = users[:, None] * n_features + np.arange(n_features)
         inner = np.einsum("id,idj->ij", rows, columns[own])
         surprise = values - np.einsum("id,id->i", rows, self._weights[own])

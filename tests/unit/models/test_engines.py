@@ -16,6 +16,7 @@ from coterie.models import (
     FeaturesModel,
     GridModel,
     HybridModel,
+    LinearModel,
     Model,
     choose_engine,
     make_model,
@@ -127,7 +128,7 @@ def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monk
     for module in ("exact", "grid", "features", "linear"):
         monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
     with pytest.raises(FactorisationError):
-        model.set_user_cov(np.eye(12))
+        model.set_user_cov(np.eye(12) + 0.5)
     assert next(calls) > 2
     assert model.kernel is KERNEL
     assert model.n_observations == 400
@@ -163,7 +164,7 @@ def test_cholesky_raises_a_typed_error() -> None:
 
 
 def test_the_choice_of_engine_follows_the_cost_model() -> None:
-    large = PoolKernel(np.eye(300), np.eye(40))
+    large = PoolKernel(np.eye(300) + 1, np.eye(40))
     assert choose_engine(KERNEL).engine == "grid"
     assert choose_engine(large).engine == "hybrid"
     assert choose_engine(large, expected_rounds=50).engine == "exact"
@@ -172,11 +173,12 @@ def test_the_choice_of_engine_follows_the_cost_model() -> None:
     assert tight.engine == "exact"
     assert "12000 pairs" in tight.reason
     assert choose_engine(FreeKernel(np.eye(2), ct.Linear())).engine == "exact"
-    few = PoolKernel(np.eye(300), np.ones((40, 40)))
+    few = PoolKernel(np.eye(300) + 1, np.ones((40, 40)))
     assert choose_engine(few).engine == "linear"
     assert choose_engine(few, memory_limit=10**6).engine == "linear"
     assert choose_engine(few, expected_rounds=10_000).engine == "linear"
     assert choose_engine(few, expected_rounds=2).engine == "exact"
+    assert choose_engine(PoolKernel(np.eye(300), np.eye(40))).engine == "linear"
     assert "multiply-adds" in make_model(large, expected_rounds=50).explain()
     assert make_model(KERNEL, engine_options={"memory_limit": 10**9}).engine == "grid"
 
@@ -241,3 +243,16 @@ def test_noise_below_rounding_is_refused(engine: str) -> None:
     with pytest.raises(ParameterError, match="ratio"):
         free.update(0, [1e8, 0.0], 1.0)
     assert free.n_observations == 0
+
+
+def test_users_who_share_nothing_have_blocks_of_their_own() -> None:
+    alone = LinearModel(PoolKernel(np.eye(200), np.eye(5)))
+    assert alone.nbytes < 8 * (200 * 25 + 1000) + 1
+    fresh = LinearModel(PoolKernel(np.eye(12), KERNEL.arm_cov))
+    fill(fresh, 100)
+    dense = make_model(PoolKernel(np.eye(12), KERNEL.arm_cov), engine="dense")
+    fill(dense, 100)
+    for shared in (np.eye(12) + 0.5, np.eye(12)):  # from blocks to one matrix, and back
+        for model in (fresh, dense):
+            model.set_user_cov(shared)
+        np.testing.assert_allclose(fresh.predict(3), dense.predict(3), atol=1e-9)
