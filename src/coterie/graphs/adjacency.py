@@ -1,5 +1,6 @@
 """The one form in which a graph is stored, and the checks that every input passes on its way there."""
 
+from collections import Counter
 from collections.abc import Hashable, Iterable
 from typing import Any, Literal, TypeAlias
 
@@ -59,8 +60,7 @@ def checked_users(users: Iterable[object] | None, n_users: int | None = None) ->
     if n_users is not None and len(ids) != n_users:
         raise DimensionError(f"{len(ids)} users for {n_users} rows", "each row has one user", "Pass one id per row")
     if len(set(ids)) < len(ids):
-        seen: set[Hashable] = set()
-        twice = next(user for user in ids if user in seen or seen.add(user))  # type: ignore[func-returns-value]
+        twice = Counter(ids).most_common(1)[0][0]
         raise DuplicateIdError(f"user {twice!r} is given twice", "user ids are unique", "Remove the repeated id")
     return ids
 

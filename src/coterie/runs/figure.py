@@ -2,6 +2,7 @@
 
 from itertools import cycle
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,7 @@ def draw_regret(duel: Duel, path: Path, *, title: str, subtitle: str) -> None:
     figure.savefig(path)
 
 
-def _label_lines(axes, finals, horizon: int) -> None:  # type: ignore[no-untyped-def]
+def _label_lines(axes: Any, finals: list[tuple[float, str, str]], horizon: int) -> None:
     """Writes each name at the end of its line, moved up where two would overlap."""
     gap = 0.055 * max(value for value, _, _ in finals)
     lowest = -gap
