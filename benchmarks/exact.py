@@ -70,7 +70,7 @@ def gpytorch(ours: Ours) -> Callable[[], object] | None:
     x, y = torch.tensor(ours.features), torch.tensor(ours.rewards)
     fresh = torch.tensor(ours.fresh[0])
 
-    class Process(gp.models.ExactGP):  # type: ignore[misc]
+    class Process(gp.models.ExactGP):  # type: ignore[misc] # GPyTorch is optional here and has no types
         def __init__(self) -> None:
             likelihood = gp.likelihoods.GaussianLikelihood()
             super().__init__(x, y, likelihood)

@@ -1,7 +1,6 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from math import sqrt
 from typing import Any
 
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from coterie.contracts import Array, Choice, UserId
 from coterie.errors import (
     CandidatesError,
+    CoterieError,
     DimensionError,
     NumericalError,
     ParameterError,
@@ -66,6 +66,7 @@ class Policy:
         self._score = score
         self._schedule = schedule
         self._similarity = similarity
+        self._refused = ""
         self._draws = Draws(seed)
         self._users = graph.users
         self._user_index = dict(graph.index)
@@ -138,7 +139,7 @@ class Policy:
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
-        return f"{self.name}: {self.model.explain()}"
+        return f"{self.name}: {self.model.explain()}{self._refused}"
 
     def _best(self, score: Array, row: int, arms: Any, number: int) -> int:
         """Returns the position of the highest score, ties broken at random."""
@@ -168,13 +169,16 @@ class Policy:
     def _adapt(self, t: int) -> None:
         """Lets the noise variance and the user similarity follow what t observations call for.
 
-        The rewards are learned by now: if a rebuild fails, the model keeps the settings it has.
+        The rewards are learned by now, so a change that the model refuses is no error of the caller's: the model keeps
+        the settings it has, and `explain` tells.
         """
-        with suppress(NumericalError):
+        try:
             if self._schedule is not None:
                 self._follow_schedule(self._schedule, t)
             if self._similarity is not None:
                 self._similarity.follow(self.model, t, self._features_of)
+        except CoterieError as refusal:
+            self._refused = f" The change due after {t} rewards was not made: {refusal}"
 
     def _features_of(self, arms: Any) -> Array:
         return np.asarray(arms if self.arms is None else self.arms.features[arms])

@@ -41,12 +41,12 @@ def thompson(mean: Array, std: Array, width: float, *, draws: Draws, number: int
     return mean + width * std * draws.normals(number, len(mean))
 
 
-def uniform(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature
+def uniform(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
     """Returns random numbers: every candidate is as likely as the others."""
     return draws.normals(number, len(mean))
 
 
-def epsilon_greedy(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature
+def epsilon_greedy(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
     """Returns the mean, or with probability `width` random numbers."""
     normals = draws.normals(number, len(mean) + 1)
     explore = NormalDist().cdf(float(normals[-1])) < width

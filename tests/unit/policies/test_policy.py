@@ -295,3 +295,18 @@ def test_the_joint_covariance_goes_with_the_std(engine: str, graph: ct.UserGraph
     np.testing.assert_allclose(np.sqrt(covariance.diagonal()), policy.predict("bo", candidates)[1])
     np.testing.assert_allclose(covariance, covariance.T)
     assert covariance[0, 1] == pytest.approx(policy.covariance("bo", ["song-3", "song-7"])[0, 1])
+
+
+def test_a_change_that_the_model_refuses_is_told_and_the_reward_is_kept() -> None:
+    """The schedule asks for a noise variance that would drown in the rounding of a huge prior variance."""
+    graph = ct.make_graph("ring", 4)
+    schedule = ct.SpectralSchedule(base=0.1, horizon=10, floor=1e-9, first_epoch=2)
+    policy = ct.make_policy(
+        "lk-gp-ucb", graph=graph, arms=ct.ArmPool([[0.0], [1.0]]), laplacian_ridge=6e-12, noise_var=schedule
+    )
+    noise_var = policy.model.noise_var
+    for t in range(1, 5):
+        policy.update(t % 4, t % 2, 1.0)
+    assert policy.model.n_observations == 4
+    assert policy.model.noise_var == noise_var
+    assert "after 4 rewards was not made" in policy.explain()
