@@ -27,6 +27,7 @@ __all__ = [
     "NumericalError",
     "ParameterError",
     "RewardError",
+    "SettingError",
     "UnknownArmError",
     "UnknownNameError",
     "UnknownUserError",
@@ -81,6 +82,18 @@ class KernelError(InputError):
 
 class ParameterError(InputError):
     """Any other setting out of its range."""
+
+
+class SettingError(InputError):
+    """A setting of a world or a study that is unknown, or whose value breaks a rule.
+
+    Attributes:
+        key: The name of the setting, so that a reader of files can point to its line.
+    """
+
+    def __init__(self, problem: str, rule: str, remedy: str, *, key: str = "") -> None:
+        super().__init__(problem, rule, remedy)
+        self.key = key
 
 
 class MemoryLimitError(CoterieError, MemoryError):

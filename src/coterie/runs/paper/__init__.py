@@ -1,0 +1,1 @@
+"""The paper's figures, tables and claims, one command each."""

@@ -1,0 +1,1 @@
+"""What a study says: figures, comparison and one page."""
