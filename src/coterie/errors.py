@@ -28,6 +28,7 @@ __all__ = [
     "ParameterError",
     "RewardError",
     "SettingError",
+    "StoreError",
     "UnknownArmError",
     "UnknownNameError",
     "UnknownUserError",
@@ -88,12 +89,20 @@ class SettingError(InputError):
     """A setting of a world or a study that is unknown, or whose value breaks a rule.
 
     Attributes:
-        key: The name of the setting, so that a reader of files can point to its line.
+        key: The name of the setting.
+        path: Where it stands in the study, so that a reader of files can point to its line.
     """
 
-    def __init__(self, problem: str, rule: str, remedy: str, *, key: str = "") -> None:
+    def __init__(
+        self, problem: str, rule: str, remedy: str, *, key: str = "", path: tuple[str | int, ...] = ()
+    ) -> None:
         super().__init__(problem, rule, remedy)
         self.key = key
+        self.path = path or (key,)
+
+
+class StoreError(CoterieError):
+    """A folder of results that is missing, finished, damaged or of another version."""
 
 
 class MemoryLimitError(CoterieError, MemoryError):

@@ -1,15 +1,28 @@
-"""Worlds to try it on. They know no model and no policy, so the truth cannot leak into a learner."""
+"""Worlds to try it on. They know no model and no policy, so the truth cannot leak into a learner.
 
-from coterie.problems.synthetic import LEVELS, Level, gp_world, linear_gob_world, representer_world, sphere_pool
-from coterie.problems.world import Round, World
+Order of reading: `rounds` and `world` (what a world is), `settings` and `presets` (what it can be), `synthetic` (how
+it is drawn).
+"""
+
+from coterie.problems.presets import LEVELS, PRESET_NOTES, PRESETS, Level, settings_as_dict, world_settings
+from coterie.problems.rounds import Round
+from coterie.problems.settings import WorldSettings
+from coterie.problems.synthetic import draw_rounds, draw_truth, draw_world, gp_world, sphere_pool
+from coterie.problems.world import World
 
 __all__ = [
     "LEVELS",
+    "PRESETS",
+    "PRESET_NOTES",
     "Level",
     "Round",
     "World",
+    "WorldSettings",
+    "draw_rounds",
+    "draw_truth",
+    "draw_world",
     "gp_world",
-    "linear_gob_world",
-    "representer_world",
+    "settings_as_dict",
     "sphere_pool",
+    "world_settings",
 ]

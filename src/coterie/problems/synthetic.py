@@ -1,32 +1,65 @@
-"""The paper's synthetic worlds: linear rewards smoothed along the graph, GP draws, representer draws."""
+"""Synthetic worlds: linear rewards smoothed along the graph, GP draws, representer draws, and what bends them."""
 
-from dataclasses import dataclass
+from collections.abc import Callable
 
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.errors import ParameterError
-from coterie.graphs import UserGraph
-from coterie.kernels import ArmKernel, ArmPool, UserKernel, pool_kernel
+from coterie.graphs import UserGraph, make_graph
+from coterie.kernels import ArmKernel, ArmPool, Green, SquaredExponential, UserKernel
+from coterie.problems.rounds import Round
+from coterie.problems.settings import WorldSettings
+from coterie.problems.streams import stream
 from coterie.problems.world import World
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """How hard a task is: the pool, what is shown of it, the features and the rounds."""
+def draw_world(settings: WorldSettings, seed: np.random.SeedSequence) -> World:
+    """Returns the world of a trial; graph, pool, truth and shown graph have streams of their own. O(n_users^3).
 
-    n_arms: int
-    n_candidates: int
-    dimension: int
-    horizon: int
+    Examples:
+        >>> world = draw_world(WorldSettings(n_users=6, n_arms=8), np.random.SeedSequence(0))
+        >>> world.graph.n_users, world.arms.ids[-1]
+        (6, 'arm-07')
+    """
+    graph = make_graph(
+        settings.graph,
+        settings.n_users,
+        seed=stream(seed, "graph"),
+        connected=settings.connected,
+        **settings.graph_options,
+    )
+    arms = sphere_pool(settings.n_arms, settings.dimension, seed=stream(seed, "pool"))
+    rng = stream(seed, "truth")
+    return World(
+        graph=shown_graph(settings, graph, stream(seed, "shown-graph")),
+        arms=arms,
+        truth=draw_truth(settings, graph, arms, rng),
+        noise_std=settings.noise_std,
+        noise=settings.noise,
+        rewards=settings.rewards,
+        later=draw_truth(settings, graph, arms, rng) if settings.drift else None,
+        turn=np.pi / 2 * settings.drift / settings.horizon,
+    )
 
 
-# The hard level has 5,000 rounds in the paper's text and 3,000 in its appendix; we take the text's.
-LEVELS = {
-    "easy": Level(n_arms=10, n_candidates=5, dimension=5, horizon=1000),
-    "medium": Level(n_arms=20, n_candidates=5, dimension=10, horizon=3000),
-    "hard": Level(n_arms=50, n_candidates=5, dimension=20, horizon=5000),
-}
+def draw_rounds(settings: WorldSettings, world: World, seed: np.random.SeedSequence) -> list[Round]:
+    """Returns the rounds of a trial, the same for every policy; users, candidates and noise have streams of their own.
+
+    Horizon, candidates and late users are the settings'; users, arms and noise are the world's.
+
+    Examples:
+        >>> settings, seed = WorldSettings(n_users=6, horizon=4), np.random.SeedSequence(0)
+        >>> [len(shown.candidates) for shown in draw_rounds(settings, draw_world(settings, seed), seed)]
+        [5, 5, 5, 5]
+    """
+    rounds = world.rounds(
+        settings.horizon,
+        n_candidates=settings.n_candidates,
+        seed=seed,
+        late_share=settings.late_share,
+        late_after=settings.late_after,
+    )
+    return list(rounds)
 
 
 def sphere_pool(n_arms: int, dimension: int, *, seed: int | np.random.Generator) -> ArmPool:
@@ -36,28 +69,96 @@ def sphere_pool(n_arms: int, dimension: int, *, seed: int | np.random.Generator)
         >>> pool = sphere_pool(4, 3, seed=0)
         >>> np.linalg.norm(pool.features, axis=1).round(12)
         array([1., 1., 1., 1.])
+        >>> pool.ids
+        ('arm-00', 'arm-01', 'arm-02', 'arm-03')
     """
     features = np.random.default_rng(seed).standard_normal((n_arms, dimension))
-    return ArmPool(features / np.linalg.norm(features, axis=1, keepdims=True))
+    digits = max(2, len(str(n_arms - 1)))
+    ids = [f"arm-{i:0{digits}}" for i in range(n_arms)]
+    return ArmPool(features / np.linalg.norm(features, axis=1, keepdims=True), ids=ids)
 
 
-def linear_gob_world(
-    *, graph: UserGraph, arms: ArmPool, homophily: float = 1.0, noise_std: float, seed: int | np.random.Generator
-) -> World:
-    """Returns a world of linear rewards x . theta_u with Theta = (I + homophily L)^-1 Theta_0, Theta_0 normal.
+def shown_graph(settings: WorldSettings, graph: UserGraph, rng: np.random.Generator) -> UserGraph:
+    """Returns the graph that learners see: the true one, or one that misleads them."""
+    match settings.shown_graph:
+        case "true":
+            return graph
+        case "permuted":
+            return graph.permuted(rng)
+        case "rewired":
+            return graph.rewired(settings.rewired_share, rng)
+
+
+def draw_truth(settings: WorldSettings, graph: UserGraph, arms: ArmPool, rng: np.random.Generator) -> Array:
+    """Returns one draw of the table of expected rewards, before it drifts or becomes a probability. O(n_users^3)."""
+    if settings.kind == "linear-gob":
+        truth = linear_truth(_filtered(settings, graph, lambda x: 1 / (1 + settings.homophily * x)), arms, rng)
+    else:
+        kernel = Green(laplacian_ridge=settings.laplacian_ridge, power=settings.power)
+        user_cov = _filtered(settings, graph, kernel.transfer)
+        arm_cov = SquaredExponential(settings.lengthscale).gram(arms.features)
+        draw = gp_truth if settings.kind == "gp-draw" else representer_truth
+        truth = draw(user_cov, arm_cov, rng)
+    return spread_to_one(truth) if settings.unit_spread else truth
+
+
+def _filtered(settings: WorldSettings, graph: UserGraph, transfer: Callable[[Array], Array]) -> Array:
+    """Returns sum_i transfer(x_i) q_i q_i' over the eigenpairs of L; with heterophily, of (largest x) I - L.
+
+    The mirrored Laplacian keeps the range of the frequencies and turns their order round: what neighbours share
+    under the one, they differ in under the other.
+    """
+    spectrum = graph.spectrum()
+    values = spectrum.values.max() - spectrum.values if settings.heterophily else spectrum.values
+    return np.asarray((spectrum.vectors * transfer(values)) @ spectrum.vectors.T)
+
+
+def linear_truth(smoothing: Array, arms: ArmPool, rng: np.random.Generator) -> Array:
+    """Returns x . theta_u for every pair, Theta = smoothing Theta_0 with Theta_0 normal; (I + homophily L)^-1 smooths.
 
     Examples:
-        >>> world = linear_gob_world(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool([[1.0]]),
-        ...                          noise_std=0.1, seed=0)
-        >>> world.graph.n_users
-        2
+        >>> linear_truth(np.eye(2), ArmPool([[1.0], [2.0]]), np.random.default_rng(0)).shape
+        (2, 2)
     """
-    if not (np.isfinite(homophily) and homophily >= 0):
-        raise ParameterError(f"homophily is {homophily!r}", "it is a finite number >= 0", "The paper uses 1")
-    start = np.random.default_rng(seed).standard_normal((graph.n_users, arms.dimension))
-    smoothing = np.eye(graph.n_users) + homophily * graph.laplacian().toarray()
-    weights = np.linalg.solve(smoothing, start)
-    return World(graph=graph, arms=arms, truth=weights @ arms.features.T, noise_std=noise_std)
+    start = rng.standard_normal((len(smoothing), arms.dimension))
+    return np.asarray(smoothing @ start @ arms.features.T)
+
+
+def gp_truth(user_cov: Array, arm_cov: Array, rng: np.random.Generator) -> Array:
+    """Returns one draw of the Gaussian process on all pairs, of covariance user_cov (x) arm_cov.
+
+    Examples:
+        >>> gp_truth(np.zeros((2, 2)), np.eye(3), np.random.default_rng(0)).any()
+        np.False_
+    """
+    normal = rng.standard_normal((len(user_cov), len(arm_cov)))
+    return np.asarray(_symmetric_root(user_cov) @ normal @ _symmetric_root(arm_cov))
+
+
+def representer_truth(user_cov: Array, arm_cov: Array, rng: np.random.Generator) -> Array:
+    """Returns f(x, u) = sum over (x', u') of a(x', u') K((x, u), (x', u')), the coefficients a normal.
+
+    Examples:
+        >>> representer_truth(np.eye(2), np.eye(3), np.random.default_rng(0)).shape
+        (2, 3)
+    """
+    return np.asarray(user_cov @ rng.standard_normal((len(user_cov), len(arm_cov))) @ arm_cov)
+
+
+def spread_to_one(truth: Array) -> Array:
+    """Returns the truth scaled to standard deviation 1; one without spread stays as it is.
+
+    Examples:
+        >>> spread_to_one(np.array([[0.0, 4.0]]))
+        array([[0., 2.]])
+    """
+    spread = float(truth.std())
+    return truth / spread if spread > 0 else truth
+
+
+def _symmetric_root(matrix: Array) -> Array:
+    values, vectors = np.linalg.eigh(matrix)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def gp_world(
@@ -70,7 +171,7 @@ def gp_world(
     seed: int | np.random.Generator,
     unit_spread: bool = False,
 ) -> World:
-    """Returns a world whose truth is one draw of the Gaussian process on all pairs.
+    """Returns a world with a graph, arms and kernels of your own, whose truth is one draw of the Gaussian process.
 
     Args:
         graph: The users.
@@ -82,45 +183,11 @@ def gp_world(
         unit_spread: Whether to scale the truth to standard deviation 1.
 
     Examples:
-        >>> from coterie.kernels import Green, SquaredExponential
         >>> world = gp_world(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool([[0.0], [1.0]]),
         ...                  user_kernel=Green(), arm_kernel=SquaredExponential(1.0), noise_std=0.1, seed=0)
         >>> world.graph.n_users
         2
     """
-    kernel = pool_kernel(user_kernel.matrix(graph), arm_kernel, arms)
-    normal = np.random.default_rng(seed).standard_normal((kernel.n_users, kernel.n_arms))
-    truth = symmetric_root(kernel.user_cov) @ normal @ symmetric_root(kernel.arm_cov)
-    spread = float(truth.std())
-    if unit_spread and spread > 0:
-        truth = truth / spread
-    return World(graph=graph, arms=arms, truth=truth, noise_std=noise_std)
-
-
-def representer_world(
-    *,
-    graph: UserGraph,
-    arms: ArmPool,
-    user_kernel: UserKernel,
-    arm_kernel: ArmKernel,
-    noise_std: float,
-    seed: int | np.random.Generator,
-) -> World:
-    """Returns a world with truth f(x, u) = sum over (x', u') of a(x', u') K((x, u), (x', u')), a normal.
-
-    Examples:
-        >>> from coterie.kernels import Green, SquaredExponential
-        >>> world = representer_world(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool([[0.0], [1.0]]),
-        ...                           user_kernel=Green(), arm_kernel=SquaredExponential(1.0), noise_std=0.1, seed=0)
-        >>> world.graph.n_users
-        2
-    """
-    kernel = pool_kernel(user_kernel.matrix(graph), arm_kernel, arms)
-    normal = np.random.default_rng(seed).standard_normal((kernel.n_users, kernel.n_arms))
-    return World(graph=graph, arms=arms, truth=kernel.user_cov @ normal @ kernel.arm_cov, noise_std=noise_std)
-
-
-def symmetric_root(matrix: Array) -> Array:
-    """Returns the symmetric square root of a positive semi-definite matrix."""
-    values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
+    arm_cov = arm_kernel.resolve(arms.features).gram(arms.features)
+    truth = gp_truth(user_kernel.matrix(graph), arm_cov, np.random.default_rng(seed))
+    return World(graph=graph, arms=arms, truth=spread_to_one(truth) if unit_spread else truth, noise_std=noise_std)

@@ -1,0 +1,97 @@
+"""What the world shows, round by round: who comes, which candidates, and the noise that will be met."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import sqrt
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import ArmId, Array, UserId
+
+NoiseKind: TypeAlias = Literal["gaussian", "heavy-tailed"]
+RewardKind: TypeAlias = Literal["real", "binary"]
+Rows: TypeAlias = NDArray[np.int64]
+
+# Student's t with fewer degrees of freedom than this has no variance that could be stated.
+_FREEDOM = 3
+# Entries of the table in which candidates are shuffled: 2 MB, however many rounds and arms there are.
+_CHUNK = 2**18
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What the world shows, and the noise that whatever is chosen will meet.
+
+    Attributes:
+        t: The round's number, from 0.
+        user: Who is served.
+        candidates: The arms to choose from.
+        noise: What is added to the expected reward; where rewards are binary, the number between 0 and 1 that the
+            probability must exceed to pay.
+    """
+
+    t: int
+    user: UserId
+    candidates: tuple[ArmId, ...]
+    noise: float
+
+
+def served_users(
+    n_users: int, horizon: int, rng: np.random.Generator, *, late_share: float = 0.0, late_after: float = 0.5
+) -> Rows:
+    """Returns the row of the user served in each round, uniform among those who have come by then.
+
+    Examples:
+        >>> served_users(4, 6, np.random.default_rng(0)).shape
+        (6,)
+    """
+    order = rng.permutation(n_users)
+    n_early = n_users - min(round(late_share * n_users), n_users - 1)
+    present = np.where(np.arange(horizon) < late_after * horizon, n_early, n_users)
+    return np.asarray(order[(rng.random(horizon) * present).astype(np.int64)])
+
+
+def shown_arms(n_arms: int, n_candidates: int, horizon: int, rng: np.random.Generator) -> Iterator[list[int]]:
+    """Yields the rows of the candidates of each round: distinct, every ordered choice as likely as any other.
+
+    The first rounds are the same whatever the horizon. O(n_arms) a round, in tables of bounded size.
+
+    Examples:
+        >>> [sorted(rows) for rows in shown_arms(3, 3, 2, np.random.default_rng(0))]
+        [[0, 1, 2], [0, 1, 2]]
+    """
+    size = max(1, _CHUNK // n_arms)
+    for start in range(0, horizon, size):
+        yield from _dealt(n_arms, n_candidates, min(size, horizon - start), rng)
+
+
+def _dealt(n_arms: int, n_candidates: int, n_rounds: int, rng: np.random.Generator) -> list[list[int]]:
+    """Returns the first cards of `n_rounds` decks of arms, shuffled as far as they are dealt."""
+    decks, each = np.tile(np.arange(n_arms), (n_rounds, 1)), np.arange(n_rounds)
+    places = (rng.random((n_rounds, n_candidates)) * (n_arms - np.arange(n_candidates))).astype(np.int64)
+    for i in range(n_candidates):
+        place = i + places[:, i]
+        dealt = decks[each, place]
+        decks[each, place] = decks[:, i]
+        decks[:, i] = dealt
+    shown: list[list[int]] = decks[:, :n_candidates].tolist()
+    return shown
+
+
+def drawn_noise(
+    horizon: int, rng: np.random.Generator, *, noise_std: float, noise: NoiseKind, rewards: RewardKind
+) -> Array:
+    """Returns the noise of each round: of this standard deviation, or uniform below 1 where rewards are binary.
+
+    Examples:
+        >>> drawn_noise(2, np.random.default_rng(0), noise_std=0.1, noise="gaussian", rewards="real").round(3)
+        array([ 0.013, -0.013])
+    """
+    if rewards == "binary":
+        return rng.random(horizon)
+    if noise == "gaussian":
+        return noise_std * rng.standard_normal(horizon)
+    # The variance of Student's t is freedom / (freedom - 2).
+    return np.asarray(noise_std * sqrt((_FREEDOM - 2) / _FREEDOM) * rng.standard_t(_FREEDOM, horizon))

@@ -1,0 +1,175 @@
+"""Everything that can be said of a synthetic world, checked when it is said."""
+
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from coterie.errors import GraphError, InputError, SettingError, listed, or_similar
+from coterie.graphs import FAMILIES, make_graph
+from coterie.problems.checks import ABOVE_0, AT_LEAST_0, FROM_0_BELOW_1, FROM_0_TO_1, Rule, choice, flag, whole
+from coterie.problems.rounds import NoiseKind, RewardKind
+
+Kind: TypeAlias = Literal["linear-gob", "gp-draw", "representer"]
+Connected: TypeAlias = Literal["retry", "keep", "error"]
+ShownGraph: TypeAlias = Literal["true", "permuted", "rewired"]
+
+RULES: dict[str, Rule] = {
+    "kind": choice(get_args(Kind)),
+    "n_users": whole(1),
+    "n_arms": whole(1),
+    "n_candidates": whole(1),
+    "dimension": whole(1),
+    "horizon": whole(1),
+    "graph": choice(list(FAMILIES)),
+    "connected": choice(get_args(Connected)),
+    "homophily": AT_LEAST_0,
+    "power": ABOVE_0,
+    "laplacian_ridge": ABOVE_0,
+    "lengthscale": ABOVE_0,
+    "unit_spread": flag,
+    "heterophily": flag,
+    "noise_std": AT_LEAST_0,
+    "noise": choice(get_args(NoiseKind)),
+    "rewards": choice(get_args(RewardKind)),
+    "shown_graph": choice(get_args(ShownGraph)),
+    "rewired_share": FROM_0_TO_1,
+    "drift": AT_LEAST_0,
+    "late_share": FROM_0_BELOW_1,
+    "late_after": FROM_0_BELOW_1,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldSettings:
+    """A synthetic world and its rounds; the defaults are the paper's medium level, read literally.
+
+    Attributes:
+        kind: How the truth f is drawn: "linear-gob" for x . theta_u with Theta = (I + homophily L)^-1 Theta_0,
+            "gp-draw" for a Gaussian process on all pairs, "representer" for that kernel times normal coefficients.
+        n_users: Users in the graph.
+        n_arms: Arms in the pool.
+        n_candidates: Distinct arms shown in a round.
+        dimension: Features of an arm.
+        horizon: Rounds.
+        graph: A family of `coterie.graphs`, by name.
+        graph_options: The family's own options; what is not given is filled in with its defaults, which are the
+            paper's.
+        connected: What to do about a graph that is not connected: draw again, keep it, or refuse it.
+        homophily: How strongly "linear-gob" smooths along the graph.
+        power: Of the world's user kernel (L + laplacian_ridge I)^-power; 0.5 in the paper's figures.
+        laplacian_ridge: The world's own rho.
+        lengthscale: Of the world's squared exponential arm kernel.
+        unit_spread: Whether the truth is scaled to standard deviation 1 over all pairs.
+        heterophily: Whether neighbours differ: the truth is drawn with the graph's frequencies in reverse order.
+        noise_std: Standard deviation of the noise of real rewards.
+        noise: "gaussian", or "heavy-tailed" for Student's t with 3 degrees of freedom, scaled to this deviation.
+        rewards: "real" for f plus noise, "binary" for 0 or 1 with probability logistic(f) of a 1.
+        shown_graph: The graph that learners see: the "true" one, the true one with users "permuted", or "rewired".
+        rewired_share: The share of the edges that "rewired" moves.
+        drift: How far the truth turns towards another draw of the same law, which it reaches at 1.
+        late_share: The share of users who are served late, chosen at random; at least one user is not.
+        late_after: The part of the horizon before which late users are not served.
+
+    Examples:
+        >>> WorldSettings(graph="sbm").graph_options
+        {'n_blocks': 4, 'inside': 0.6, 'across': 0.05}
+        >>> WorldSettings(n_arms=3)
+        Traceback (most recent call last):
+        coterie.errors.SettingError: n_candidates is 5; it is at most n_arms, which is 3. Show fewer, or add arms.
+    """
+
+    kind: Kind = "gp-draw"
+    n_users: int = 20
+    n_arms: int = 20
+    n_candidates: int = 5
+    dimension: int = 10
+    horizon: int = 3000
+    graph: str = "erdos-renyi"
+    graph_options: Mapping[str, float] = field(default_factory=dict, hash=False)
+    connected: Connected = "retry"
+    homophily: float = 1.0
+    power: float = 0.5
+    laplacian_ridge: float = 0.01
+    lengthscale: float = 1.0
+    unit_spread: bool = False
+    heterophily: bool = False
+    noise_std: float = 0.1
+    noise: NoiseKind = "gaussian"
+    rewards: RewardKind = "real"
+    shown_graph: ShownGraph = "true"
+    rewired_share: float = 1.0
+    drift: float = 0.0
+    late_share: float = 0.0
+    late_after: float = 0.5
+
+    def __post_init__(self) -> None:
+        for key, rule in RULES.items():
+            object.__setattr__(self, key, rule(key, getattr(self, key)))
+        object.__setattr__(self, "graph_options", _graph_options(self.graph, self.graph_options))
+        _check_graph(self)
+        _check_together(self)
+
+
+def _graph_options(family: str, given: object) -> dict[str, float]:
+    """Returns all options of the family: those given, and its defaults for the others."""
+    defaults = family_options(family)
+    if not isinstance(given, Mapping):
+        rule = f"they map the options of {family} to numbers"
+        raise _bad_options(f"graph_options are {given!r}", rule, "Pass a table such as {edge_prob = 0.2}")
+    for name in given:
+        if name not in defaults:
+            allowed = listed(defaults) or "none"
+            remedy = or_similar(name, defaults, "Remove it")
+            raise _bad_options(f"{family} has no option {name!r}", f"its options are {allowed}", remedy)
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+    return {**defaults, **plain}
+
+
+def family_options(family: str) -> dict[str, float]:
+    """Returns the options of a family of graphs with their defaults.
+
+    Examples:
+        >>> family_options("erdos-renyi"), family_options("ring")
+        ({'edge_prob': 0.2}, {})
+    """
+    parameters = inspect.signature(FAMILIES[family]).parameters.values()
+    return {each.name: each.default for each in parameters if each.name not in ("n_users", "seed", "connected")}
+
+
+def _bad_options(problem: str, rule: str, remedy: str) -> SettingError:
+    return SettingError(problem, rule, remedy, key="graph_options")
+
+
+def _check_graph(settings: WorldSettings) -> None:
+    """Draws a graph to throw away, so that the family itself checks its options. O(edges)."""
+    # What is always the same graph is connected or not; one that is drawn is judged when it is drawn.
+    fixed = not settings.graph_options
+    connected = settings.connected if fixed else "keep"
+    try:
+        make_graph(settings.graph, settings.n_users, seed=0, connected=connected, **settings.graph_options)
+    except GraphError as error:
+        raise _as_setting(error, key="connected") from None
+    except InputError as error:
+        key = "n_users" if error.problem.startswith("n_users") else "graph_options"
+        raise _as_setting(error, key=key) from None
+
+
+def _as_setting(error: InputError, *, key: str) -> SettingError:
+    return SettingError(error.problem, error.rule, error.remedy, key=key)
+
+
+def _check_together(settings: WorldSettings) -> None:
+    if settings.n_candidates > settings.n_arms:
+        problem, rule = f"n_candidates is {settings.n_candidates}", f"it is at most n_arms, which is {settings.n_arms}"
+        raise SettingError(problem, rule, "Show fewer, or add arms", key="n_candidates")
+    if settings.rewired_share != 1.0 and settings.shown_graph != "rewired":
+        problem = f"rewired_share is {settings.rewired_share} and shown_graph is {settings.shown_graph!r}"
+        rule = "a share is rewired only where shown_graph is 'rewired'"
+        raise SettingError(problem, rule, "Set shown_graph, or remove rewired_share", key="rewired_share")
+    if settings.noise != "gaussian" and settings.rewards == "binary":
+        problem = f"noise is {settings.noise!r} and rewards are 'binary'"
+        rule = "binary rewards have no noise but their own"
+        raise SettingError(problem, rule, "Remove noise, or use real rewards", key="noise")

@@ -1,0 +1,120 @@
+"""Studies on the terminal: progress with an estimate, the tables, and where the report lies."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import UnknownNameError, listed, or_similar
+from coterie.runs.extras import require_extra
+from coterie.runs.report.figures import draw_study
+from coterie.runs.report.numbers import comparison_tables
+from coterie.runs.report.page import write_report
+from coterie.runs.results import Results
+from coterie.runs.runner import OnUnit, Unit, missing_units, run_study
+from coterie.runs.store import Store
+from coterie.runs.study import Study, read_study
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def studies_folder() -> Path:
+    """Returns the folder of the studies that come with Coterie: in the package, or beside it in a clone."""
+    package = Path(__file__).parent.parent
+    inside = package / "studies"
+    return inside if inside.is_dir() else package.parent.parent / "studies"
+
+
+def find_study(name: str) -> Study:
+    """Returns a study by the path of its file, or by the name of one that comes with Coterie."""
+    if name.endswith(".toml") or Path(name).is_file():
+        return read_study(Path(name))
+    known = {path.stem: path for path in sorted(studies_folder().glob("*.toml"))}
+    if name not in known:
+        remedy = or_similar(name, known, "Name one of these, or the path of a TOML file")
+        raise UnknownNameError(f"study {name!r} is unknown", f"studies are {listed(known, 30)}", remedy)
+    return read_study(known[name])
+
+
+def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: bool = True) -> Path:
+    """Runs a study with progress, prints its tables, writes the report and returns its path."""
+    console = _console()
+    rounds = sum(each.settings.horizon * len(study.playing(each.name)) for each in study.worlds) * study.trials
+    told = f"{len(study.worlds)} worlds, {len(study.policies)} policies, {study.trials} trials, {rounds:,} rounds"
+    console.print(f"{study.title}: {told}; results in {out}", highlight=False, soft_wrap=True)
+    with _progress(console) as on_unit:
+        store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit)
+    return show(store, tables=tables)
+
+
+def show(store: Store, *, tables: bool = True) -> Path:
+    """Prints the tables of a stored study, writes its report and figures, and returns the report's path."""
+    console, results = _console(), store.results()
+    if tables:
+        for table in comparison_tables(results):
+            console.print(table)
+    path = write_report(results, store.folder)
+    console.print(f"The report: {path}  (open it in any browser)", highlight=False, soft_wrap=True)
+    return path
+
+
+def draw(store: Store) -> list[Path]:
+    """Draws the figures of a stored study anew and returns their paths."""
+    drawn = draw_study(store.results(), store.folder / "figures")
+    return [path for figure in drawn for path in (figure.png, figure.svg)]
+
+
+def show_comparison(folders: list[Path]) -> None:
+    """Prints the tables of one study or of several."""
+    results: list[Results] = [Store(folder).results() for folder in folders]
+    for table in comparison_tables(*results):
+        _console().print(table)
+
+
+def progress_of(study: Study, store: Store) -> str:
+    """Returns how many trials of a study are stored."""
+    total = study.trials * len(study.worlds)
+    return f"{total - len(missing_units(study, store)[1])} of {total} trials are stored in {store.folder}"
+
+
+def free_folder(wanted: Path) -> Path:
+    """Returns this folder if it holds no study, or the first of wanted-2, wanted-3, ... that holds none."""
+    folder, number = wanted, 1
+    while (folder / "manifest.json").exists():
+        number += 1
+        folder = wanted.with_name(f"{wanted.name}-{number}")
+    return folder
+
+
+def _console() -> Any:
+    with require_extra("lab", "the laboratory"):
+        from rich.console import Console
+    return Console()
+
+
+@contextmanager
+def _progress(console: Any) -> Iterator[OnUnit]:
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
+        task = progress.add_task("starting", total=None)
+
+        def on_unit(unit: Unit, left: int, done: float, total: float) -> None:
+            what = "pilot" if unit.pilot else "trial"
+            progress.update(task, completed=done, total=total, description=f"{unit.world}: {what} {unit.number}")
+            if not console.is_terminal:
+                console.print(f"{unit.world}: {what} {unit.number} done, {left} to go", highlight=False)
+
+        yield on_unit

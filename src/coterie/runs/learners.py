@@ -1,0 +1,294 @@
+"""The learners of a study: which options each policy has, and how to make it for a world."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from itertools import product
+from typing import Any, Protocol
+
+import numpy as np
+
+from coterie.contracts import ArmId, UserId
+from coterie.errors import CoterieError, SettingError, listed, or_similar
+from coterie.graphs import UserGraph, make_graph
+from coterie.kernels import ArmKernel, Distinct, Exchangeable, SquaredExponential
+from coterie.policies import SpectralSchedule, list_policies, make_policy
+from coterie.policies.recipes import RECIPES
+from coterie.problems import Round, World
+
+COMMON = ("policy", "label", "graph", "tune", "worlds")
+GRAPHS = ("shown", "permuted", "rewired", "none")
+NO_WIDTH = frozenset({"greedy", "oracle", "popularity", "random"})
+FEATURELESS = frozenset({"oracle", "popularity", "random"})
+
+
+class Learner(Protocol):
+    """What the runner asks of a learner: an object whose choice has an `arm`, and that learns."""
+
+    def select(self, user: UserId, candidates: Any) -> Any:
+        """Returns a choice; its `arm` is one of the candidates."""
+        ...
+
+    def update(self, user: UserId, arm: ArmId, reward: float) -> None:
+        """Learns a reward."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LearnerSettings:
+    """One policy of a study.
+
+    Attributes:
+        label: Its name in the study's tables and figures.
+        policy: A name that `make_policy` knows, "oracle", or "module:function" for a method of your own.
+        options: What it is made with, every default written out.
+        graph: The graph it sees: as shown by the world, with users permuted, rewired, or without edges.
+        tune: Grids of its own, by option, beside or instead of the study's; None where it is not tuned.
+        worlds: The worlds it plays; none given means all.
+    """
+
+    label: str
+    policy: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    graph: str = "shown"
+    tune: Mapping[str, tuple[Any, ...]] | None = field(default_factory=dict)
+    worlds: tuple[str, ...] = ()
+
+    def grid(self, shared: Mapping[str, tuple[float, ...]]) -> list[dict[str, Any]]:
+        """Returns the settings to try in a pilot: the study's grids of the options it has, and its own."""
+        if self.tune is None:
+            return []
+        axes: dict[str, tuple[Any, ...]] = {key: grid for key, grid in shared.items() if key in self.options}
+        axes.update(self.tune)
+        return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())] if axes else []
+
+    def quick(self) -> "LearnerSettings":
+        """Returns the same with at most two values in each grid of its own."""
+        return replace(self, tune=self.tune and {key: grid[:2] for key, grid in self.tune.items()})
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns plain values that `learner_settings` reads back."""
+        tune: Any = False if self.tune is None else {key: list(grid) for key, grid in self.tune.items()}
+        shown = {"label": self.label, "policy": self.policy, "graph": self.graph, "worlds": list(self.worlds)}
+        return {**shown, "tune": tune, **self.options}
+
+
+def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> LearnerSettings:
+    """Returns the settings of one policy, every default written out.
+
+    Args:
+        given: The keys of the study's entry.
+        shared: What the study gives to every policy that has such an option: lengthscale, lambda_base.
+
+    Examples:
+        >>> learner_settings({"policy": "gob-lin", "width": 2}, {}).options["laplacian_ridge"]
+        1.0
+    """
+    _check_shared(shared)
+    policy = given.get("policy")
+    if isinstance(policy, str) and ":" in policy:
+        options = {key: value for key, value in given.items() if key not in COMMON}
+    else:
+        options = _options(policy, given, shared)
+    label = given.get("label", policy)
+    if not isinstance(label, str) or not label.strip():
+        raise SettingError(f"label is {label!r}", "it is a text", 'Choose, say, "permuted"', key="label")
+    graph = given.get("graph", "shown")
+    if graph not in GRAPHS:
+        raise SettingError(
+            f"graph is {graph!r}", f"it is one of {listed(GRAPHS)}", or_similar(graph, GRAPHS, "Use one"), key="graph"
+        )
+    assert isinstance(policy, str)
+    tune = _tune(given.get("tune"), policy, options)
+    return LearnerSettings(
+        label=label, policy=policy, options=options, graph=graph, tune=tune, worlds=_world_names(given.get("worlds"))
+    )
+
+
+def known_options(policy: str) -> dict[str, Any]:
+    """Returns the options that a policy has in a study, with their defaults; None where it is left to `make_policy`."""
+    if policy == "oracle":
+        return {}
+    recipe = RECIPES[policy]
+    out: dict[str, Any] = {} if policy in NO_WIDTH else {"width": recipe.width}
+    if policy == "random":
+        return out
+    out["noise_var"] = recipe.noise_var
+    if policy in FEATURELESS:
+        return out
+    if not recipe.own_users or recipe.similarities:
+        out["laplacian_ridge"] = recipe.laplacian_ridge
+    if not recipe.linear:
+        out.update(lengthscale="median", arm_kernel="squared-exponential", lambda_base=None)
+    if recipe.similarities:
+        out["similarity"] = next(iter(recipe.similarities))
+    if len(recipe.scores) > 1:
+        out["sampling"] = next(iter(recipe.scores))
+    if policy.startswith("exchangeable"):
+        out["share"] = Exchangeable().share
+    return {**out, "engine": "auto"}
+
+
+def make_learner(
+    settings: LearnerSettings, world: World, *, horizon: int, seed: int, graph_seed: int, tuned: Mapping[str, Any]
+) -> Learner:
+    """Returns a new learner for a world; it is given the graph and the arms, never the world.
+
+    Args:
+        settings: Which policy, and its options.
+        world: Where it will play; only the oracle is given it.
+        horizon: The rounds it will play.
+        seed: Of its own randomness.
+        graph_seed: Of a permuted or rewired graph.
+        tuned: Options chosen by the pilot, which replace those of the settings.
+    """
+    if settings.policy == "oracle":
+        return Oracle(world)
+    options = {**settings.options, **tuned}
+    graph = _graph(settings.graph, world.graph, graph_seed)
+    if ":" in settings.policy:
+        return _own_method(settings.policy, graph=graph, arms=world.arms, seed=seed, **options)
+    base, share = options.pop("lambda_base", None), options.pop("share", None)
+    if base is not None:
+        options["noise_var"] = SpectralSchedule(base=base, horizon=horizon)
+    if share is not None:
+        options["user_kernel"] = Exchangeable(share)
+        options.pop("laplacian_ridge", None)
+    if "arm_kernel" in options:
+        options["arm_kernel"] = _arm_kernel(options["arm_kernel"], options.pop("lengthscale"))
+    return make_policy(settings.policy, graph=graph, arms=world.arms, expected_rounds=horizon, seed=seed, **options)
+
+
+class Oracle:
+    """Chooses the best candidate, always: it knows the truth, so only the runner can make it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._t = 0
+
+    def select(self, user: UserId, candidates: Any) -> Any:
+        """Returns the choice of the best candidate."""
+        return _Chosen(self._world.best(Round(t=self._t, user=user, candidates=tuple(candidates), noise=0.0)))
+
+    def update(self, user: UserId, arm: ArmId, reward: float) -> None:  # noqa: ARG002 - nothing to learn
+        """Counts the round, since the truth may drift."""
+        self._t += 1
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    arm: ArmId
+
+
+def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:
+    known = list_policies()
+    if policy not in known:
+        met = "missing" if policy is None else f"{policy!r} is unknown"
+        remedy = or_similar(policy, known, 'Use one of these, or "module:function" for your own')
+        raise SettingError(f"policy {met}", f"policies are {listed(known, 40)}", remedy, key="policy")
+    defaults = known_options(policy)
+    for key in given:
+        if key not in defaults and key not in COMMON:
+            rule = f"{policy!r} has {listed([*COMMON, *defaults], 30)}"
+            remedy = or_similar(key, [*COMMON, *defaults], "Use one of these")
+            raise SettingError(f"key {key!r} is unknown", rule, remedy, key=key)
+    options = {**defaults, **{key: value for key, value in shared.items() if key in defaults}}
+    options.update({key: value for key, value in given.items() if key in defaults})
+    if "noise_var" in given and "lambda_base" not in given and "lambda_base" in options:
+        options["lambda_base"] = None  # a constant asked for by name is not scheduled
+    for key, value in options.items():
+        _check_option(key, value)
+    if options.get("lambda_base") is not None:
+        options.pop("noise_var")
+    else:
+        options.pop("lambda_base", None)
+    return options
+
+
+def _check_shared(shared: Mapping[str, Any]) -> None:
+    known = ("lengthscale", "lambda_base")
+    for key, value in shared.items():
+        if key not in known:
+            raise SettingError(
+                f"[learners] has {key!r}", f"it has {listed(known)}", or_similar(key, known, "Use these"), key=key
+            )
+        _check_option(key, value)
+
+
+_NUMBERS = ("width", "noise_var", "lambda_base", "laplacian_ridge", "share", "cluster_width")
+
+
+def _check_option(key: str, value: Any) -> None:
+    number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    if key in _NUMBERS and value is not None and not (number and value >= 0):
+        raise SettingError(f"{key} is {value!r}", "it is a number >= 0", "Mend it", key=key)
+    if key == "lengthscale" and not (value == "median" or (number and value > 0)):
+        raise SettingError(f"{key} is {value!r}", "it is a number > 0 or 'median'", "Mend it", key=key)
+    if key == "arm_kernel" and value not in _ARM_KERNELS:
+        remedy = or_similar(value, _ARM_KERNELS, "Use one of these")
+        raise SettingError(f"{key} is {value!r}", f"it is one of {listed(_ARM_KERNELS)}", remedy, key=key)
+    if key in ("similarity", "sampling", "engine") and not isinstance(value, str):
+        raise SettingError(f"{key} is {value!r}", "it is a text", "Write it in quotes", key=key)
+
+
+_ARM_KERNELS = ("squared-exponential", "distinct")
+
+
+def _arm_kernel(name: str, lengthscale: Any) -> ArmKernel:
+    return SquaredExponential(lengthscale) if name == "squared-exponential" else Distinct()
+
+
+def _tune(given: Any, policy: str, options: Mapping[str, Any]) -> Mapping[str, tuple[Any, ...]] | None:
+    if given is False or (given is None and policy in NO_WIDTH | {"epsilon-greedy"}):
+        return None
+    if given is None or given is True:
+        return {}
+    if not isinstance(given, Mapping):
+        rule = "it is true, false or a table of grids"
+        raise SettingError(f"tune is {given!r}", rule, "Write, say, tune = { share = [0.2, 0.8] }", key="tune")
+    for key, grid in given.items():
+        if ":" not in policy and key not in options:
+            rule = f"{policy!r} has {listed(options, 30)}"
+            raise SettingError(f"tune has {key!r}", rule, or_similar(key, options, "Use one of these"), key="tune")
+        if not isinstance(grid, list) or not grid:
+            raise SettingError(f"tune.{key} is {grid!r}", "it is a list of values", "Write them in [ ]", key="tune")
+        for value in grid:
+            _check_option(key, value)
+    return {key: tuple(grid) for key, grid in given.items()}
+
+
+def _world_names(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+        return tuple(given)
+    raise SettingError(f"worlds is {given!r}", "it is a list of names of worlds", "Leave it out for all", key="worlds")
+
+
+def _graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
+    if which == "permuted":
+        return graph.permuted(seed)
+    if which == "rewired":
+        return graph.rewired(1.0, seed)
+    if which == "none":
+        return UserGraph.from_matrix(make_graph("empty", graph.n_users).weights, users=graph.users)
+    return graph
+
+
+def _own_method(place: str, **options: Any) -> Learner:
+    """Returns what "module:function" makes when called with graph, arms, seed and the options."""
+    module, _, name = place.partition(":")
+    try:
+        make = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        rule = "a method of your own is 'module:function', importable from where you run"
+        remedy = f"Check the spelling, and that {module}.py lies in this folder"
+        raise SettingError(f"policy {place!r} cannot be found: {error}", rule, remedy, key="policy") from None
+    try:
+        learner: Learner = make(**options)
+    except CoterieError:
+        raise
+    except TypeError as error:
+        rule = "it is called with graph, arms, seed and the options of the study's entry"
+        raise SettingError(f"{place} refused: {error}", rule, "Give it these parameters", key="policy") from None
+    return learner

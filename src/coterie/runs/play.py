@@ -1,0 +1,89 @@
+"""One trial: every policy meets the same rounds of the same world. The loop is the whole method."""
+
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import ArmId, Array, UserId
+from coterie.problems import Round, World, WorldSettings, draw_rounds, draw_world
+from coterie.runs.learners import Learner, LearnerSettings, make_learner
+
+FINAL, PILOT = 0, 1
+_LEARNER, _GRAPH = 100, 101
+
+
+def play(learner: Learner, world: World, rounds: Iterable[Round]) -> Iterator[tuple[ArmId, float, float]]:
+    """Yields the chosen arm, its reward and its regret, round by round. This loop is the whole method."""
+    for shown in rounds:
+        arm = learner.select(shown.user, shown.candidates).arm
+        reward, regret = world.judge(shown, arm)
+        learner.update(shown.user, arm, reward)
+        yield arm, reward, regret
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Played:
+    """What one policy did in one trial.
+
+    Attributes:
+        arms: The arms chosen.
+        rewards: What they paid.
+        regrets: How much more the best candidate would have paid, noise apart.
+        seconds: How long it took, the making of the policy included.
+    """
+
+    arms: list[ArmId]
+    rewards: Array
+    regrets: Array
+    seconds: float
+
+
+class Trial:
+    """A world and its rounds, drawn from one seed; streams for graph, pool, truth, rounds, noise and each policy.
+
+    Args:
+        settings: The world's.
+        seed: The study's.
+        number: The trial's.
+        kind: FINAL or PILOT, whose trials share nothing.
+    """
+
+    def __init__(self, settings: WorldSettings, *, seed: int, number: int, kind: int = FINAL) -> None:
+        self._key = (kind, number)
+        self._seed = seed
+        self.horizon = settings.horizon
+        stream = np.random.SeedSequence(seed, spawn_key=self._key)
+        self.world = draw_world(settings, stream)
+        self.rounds = draw_rounds(settings, self.world, stream)
+
+    @property
+    def users(self) -> list[UserId]:
+        """Who was served, round by round."""
+        return [shown.user for shown in self.rounds]
+
+    def play(self, settings: LearnerSettings, tuned: Mapping[str, Any] | None = None) -> Played:
+        """Returns what a policy does in this trial; it depends on the seed, the trial and the label alone."""
+        start = perf_counter()
+        learner = make_learner(
+            settings,
+            self.world,
+            horizon=self.horizon,
+            seed=self._stream(_LEARNER, zlib.crc32(settings.label.encode())),
+            graph_seed=self._stream(_GRAPH),
+            tuned=tuned or {},
+        )
+        arms, rewards, regrets = zip(*play(learner, self.world, self.rounds), strict=True)
+        seconds = perf_counter() - start
+        return Played(arms=list(arms), rewards=np.array(rewards), regrets=np.array(regrets), seconds=seconds)
+
+    def _stream(self, *key: int) -> int:
+        return int(np.random.SeedSequence(self._seed, spawn_key=(*self._key, *key)).generate_state(1)[0])
+
+
+def pilot_trial(settings: WorldSettings, *, seed: int, number: int, horizon: int) -> Trial:
+    """Returns a trial for tuning: the same kind of world, other draws, fewer rounds."""
+    return Trial(replace(settings, horizon=min(horizon, settings.horizon)), seed=seed, number=number, kind=PILOT)

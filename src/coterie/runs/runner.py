@@ -1,0 +1,186 @@
+"""Runs a study: pilot, then trials, in as many processes as asked, each unit stored as soon as it is done."""
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import StoreError
+from coterie.runs.extras import require_extra
+from coterie.runs.play import Trial
+from coterie.runs.store import Store
+from coterie.runs.study import Study, study_from
+from coterie.runs.tuning import choose, play_pilot, tuned_for
+
+BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit of work: a trial of the pilot or of the study itself, with its rough cost in seconds."""
+
+    pilot: bool
+    world: str
+    number: int
+    cost: float
+
+
+OnUnit = Callable[[Unit, int, float, float], None]
+
+
+def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, on_unit: OnUnit | None = None) -> Store:
+    """Runs what is missing of a study and returns its store.
+
+    Args:
+        study: What to run.
+        out: The folder of its results.
+        jobs: Processes; each has one BLAS thread. The results are the same bytes whatever their number.
+        resume: Whether `out` may hold a part of this very study already; finished trials are never run again.
+        on_unit: Told after each unit: the unit, units left, cost done and cost in all.
+    """
+    store = Store(out)
+    if resume and (out / "manifest.json").exists():
+        _check_same(study, store.open(), out)
+    else:
+        store.create(study)
+    pilots, trials = missing_units(study, store)
+    total = sum(unit.cost for unit in [*pilots, *trials])
+    done, left = 0.0, len(pilots) + len(trials)
+    with _workers(study, store, jobs) as workers:
+        for phase in (pilots, trials):
+            for unit in workers.run(phase):
+                done, left = done + unit.cost, left - 1
+                if on_unit is not None:
+                    on_unit(unit, left, done, total)
+            if phase is pilots and study.tuning is not None:
+                store.write_tuned(_tuned(study, store))
+    return store
+
+
+def missing_units(study: Study, store: Store) -> tuple[list[Unit], list[Unit]]:
+    """Returns the pilot trials and the trials that are not finished yet, the dearest first."""
+    pilots, trials = [], []
+    for each in study.worlds:
+        settings = each.settings
+        pairs = settings.n_users * settings.n_arms
+        second = 2e-5 + 2e-10 * pairs**2 / 5  # of a round, roughly: reading a belief, and updating one of this size
+        if study.tuning is not None:
+            tried = sum(len(grid) for grid in study.grids(each.name).values())
+            cost = tried * min(study.tuning.horizon, settings.horizon) * second
+            numbers = [i for i in range(study.tuning.trials) if tried and not store.has_pilot(each.name, i)]
+            pilots += [Unit(True, each.name, i, cost) for i in numbers]
+        cost = len(study.playing(each.name)) * settings.horizon * second
+        trials += [Unit(False, each.name, i, cost) for i in range(study.trials) if not store.has_trial(each.name, i)]
+    return sorted(pilots, key=_dearest), sorted(trials, key=_dearest)
+
+
+def _dearest(unit: Unit) -> float:
+    return -unit.cost
+
+
+def run_unit(study: Study, store: Store, unit: Unit) -> None:
+    """Runs one unit and stores it."""
+    if unit.pilot:
+        store.write_pilot(unit.world, unit.number, play_pilot(study, unit.world, unit.number))
+        return
+    trial = Trial(study.world(unit.world).settings, seed=study.seed, number=unit.number)
+    tuned = tuned_for(study, store.read_tuned(), unit.world)
+    played = {each.label: trial.play(each, tuned.get(each.label)) for each in study.playing(unit.world)}
+    store.write_trial(unit.world, unit.number, trial.users, played)
+
+
+def _tuned(study: Study, store: Store) -> dict[str, Any]:
+    assert study.tuning is not None
+    numbers = range(study.tuning.trials)
+    return {
+        each.name: choose([store.read_pilot(each.name, i) for i in numbers])
+        for each in study.worlds
+        if study.grids(each.name)
+    }
+
+
+def _check_same(study: Study, stored: Study, out: Path) -> None:
+    """Raises if the folder holds another study."""
+    mine, theirs = study.as_dict(), stored.as_dict()
+    for key in mine.keys() | theirs.keys():
+        if mine.get(key) != theirs.get(key):
+            raise StoreError(
+                f"{str(out)!r} holds a study with another {key!r}",
+                "only the same study can be resumed",
+                "Choose another --out, or run with the settings it was begun with",
+            )
+
+
+class _workers:
+    """Runs units here or in processes, and yields each as it ends."""
+
+    def __init__(self, study: Study, store: Store, jobs: int) -> None:
+        with require_extra("lab", "running a study"):
+            from threadpoolctl import threadpool_limits
+        self.study, self.store, self.jobs = study, store, jobs
+        self._limits = threadpool_limits
+        self._pool: ProcessPoolExecutor | None = None
+
+    def __enter__(self) -> "_workers":
+        if self.jobs > 1:
+            self._pool = ProcessPoolExecutor(
+                self.jobs,
+                mp_context=multiprocessing.get_context("spawn"),
+                initializer=_start_worker,
+                initargs=(self.study.as_dict(), str(self.store.folder)),
+            )
+        return self
+
+    def __exit__(self, kind: object, _error: object, _trace: object) -> None:
+        if self._pool is not None:
+            if kind is not None:
+                for process in list(getattr(self._pool, "_processes", {}).values()):
+                    process.terminate()
+            self._pool.shutdown(wait=kind is None, cancel_futures=True)
+
+    def run(self, units: list[Unit]) -> Iterator[Unit]:
+        if self._pool is None:
+            with self._limits(limits=1, user_api="blas"):
+                for unit in units:
+                    run_unit(self.study, self.store, unit)
+                    yield unit
+            return
+        pending: dict[Future[None], Unit] = {}
+        with _one_blas_thread():
+            pending = {self._pool.submit(_work, unit): unit for unit in units}
+        while pending:
+            for future in wait(pending, return_when=FIRST_COMPLETED).done:
+                unit = pending.pop(future)
+                future.result()
+                yield unit
+
+
+class _one_blas_thread:
+    """Lets processes that are started inside have one BLAS thread each."""
+
+    def __enter__(self) -> None:
+        self.before = {name: os.environ.get(name) for name in BLAS_THREADS}
+        os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
+
+    def __exit__(self, *_: object) -> None:
+        for name, value in self.before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+_HERE: dict[str, Any] = {}
+
+
+def _start_worker(study: dict[str, Any], folder: str) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides; a unit under way is dropped, never half written
+    _HERE["study"], _HERE["store"] = study_from(study), Store(Path(folder))
+
+
+def _work(unit: Unit) -> None:
+    run_unit(_HERE["study"], _HERE["store"], unit)

@@ -1,0 +1,286 @@
+"""A study: worlds, policies, trials and how they are tuned; read from TOML, every default written out."""
+
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import SettingError, listed, or_similar
+from coterie.problems import WorldSettings, settings_as_dict, world_settings
+from coterie.runs.learners import LearnerSettings, learner_settings
+from coterie.runs.lines import line_of
+
+PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
+QUICK_TRIALS, QUICK_ROUNDS, QUICK_PILOT = 2, 150, 60
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tuning:
+    """A pilot: every setting of the grid on trials of its own, the best mean regret frozen.
+
+    Attributes:
+        trials: Pilot trials.
+        horizon: Pilot rounds; never more than the world's own.
+        width: The grid of widths, for every policy that has one.
+        lambda_base: The grid of the noise schedule's base, for the policies on kernels.
+    """
+
+    trials: int = 5
+    horizon: int = 1500
+    width: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
+    lambda_base: tuple[float, ...] = (0.001, 0.005, 0.01, 0.05, 0.1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudyWorld:
+    """One world of a study, and the world whose pilot serves it."""
+
+    name: str
+    settings: WorldSettings
+    tuned_on: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Study:
+    """Every policy on every world, trial by trial."""
+
+    name: str
+    title: str
+    trials: int
+    seed: int
+    reference: str
+    worlds: tuple[StudyWorld, ...]
+    policies: tuple[LearnerSettings, ...]
+    tuning: Tuning | None = None
+    source: str = field(default="", compare=False)
+
+    def world(self, name: str) -> StudyWorld:
+        """Returns a world by its name."""
+        return next(each for each in self.worlds if each.name == name)
+
+    def playing(self, world: str) -> list[LearnerSettings]:
+        """Returns the policies that play this world."""
+        return [each for each in self.policies if not each.worlds or world in each.worlds]
+
+    def grids(self, world: str) -> dict[str, list[dict[str, Any]]]:
+        """Returns the settings to try in the pilot for each policy that plays worlds tuned here."""
+        if self.tuning is None:
+            return {}
+        served = [each.name for each in self.worlds if each.tuned_on == world]
+        playing = {each.label: each for name in served for each in self.playing(name)}
+        shared = {"width": self.tuning.width, "lambda_base": self.tuning.lambda_base}
+        grids = {label: each.grid(shared) for label, each in playing.items()}
+        return {label: grid for label, grid in grids.items() if grid}
+
+    def changed(self, *, trials: int | None = None, seed: int | None = None, quick: bool = False) -> "Study":
+        """Returns the study with another number of trials or another seed, or made small."""
+        study = self.quick() if quick else self
+        return replace(
+            study, trials=study.trials if trials is None else trials, seed=study.seed if seed is None else seed
+        )
+
+    def quick(self) -> "Study":
+        """Returns the study made small: to see that it works, not what it says."""
+        worlds = tuple(replace(w, settings=replace(w.settings, horizon=_capped(w.settings))) for w in self.worlds)
+        tuning = self.tuning and replace(
+            self.tuning, trials=1, horizon=min(QUICK_PILOT, self.tuning.horizon), width=self.tuning.width[1:3],
+            lambda_base=self.tuning.lambda_base[2:3] or self.tuning.lambda_base[:1],
+        )  # fmt: skip
+        policies = tuple(each.quick() for each in self.policies)
+        trials = min(self.trials, QUICK_TRIALS)
+        return replace(self, trials=trials, worlds=worlds, tuning=tuning, policies=policies)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the study as plain values, every default written out; `study_from` reads it back."""
+        out: dict[str, Any] = {
+            "name": self.name,
+            "title": self.title,
+            "trials": self.trials,
+            "seed": self.seed,
+            "reference": self.reference,
+            "worlds": [
+                {"name": each.name, "tuned_on": each.tuned_on, **settings_as_dict(each.settings)}
+                for each in self.worlds
+            ],
+            "policies": [each.as_dict() for each in self.policies],
+        }
+        if self.tuning is not None:
+            tuning = self.tuning
+            out["tuning"] = {
+                "trials": tuning.trials,
+                "horizon": tuning.horizon,
+                "width": list(tuning.width),
+                "lambda_base": list(tuning.lambda_base),
+            }
+        return out
+
+
+def _capped(settings: WorldSettings) -> int:
+    return min(settings.horizon, QUICK_ROUNDS)
+
+
+def read_study(path: Path) -> Study:
+    """Returns the study of a TOML file; an error names the file, the line and what is allowed."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise SettingError(
+            f"the study {str(path)!r} cannot be read: {reason}", "a study is a TOML file", "Check the path"
+        ) from None
+    try:
+        given = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingError(f"{path.name} is not TOML: {error}", "a study is a TOML file", "Mend that line") from None
+    try:
+        return study_from(given, name=path.stem, source=text)
+    except SettingError as error:
+        line = line_of(text, error.path)
+        where = path.name if line is None else f"{path.name}, line {line}"
+        raise SettingError(f"{where}: {error.problem}", error.rule, error.remedy, key=error.key) from None
+
+
+def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "") -> Study:
+    """Returns the study that these values describe; see docs/studies.md for the keys.
+
+    Examples:
+        >>> study = study_from({"worlds": [{"level": "easy"}], "policies": [{"policy": "random"}]})
+        >>> study.trials, study.worlds[0].settings.horizon, study.policies[0].label
+        (20, 1000, 'random')
+        >>> study_from({"worlds": [{}], "policies": [{"policy": "randon"}]})
+        Traceback (most recent call last):
+        coterie.errors.SettingError: policy 'randon' is unknown; ...
+    """
+    _check_keys(given, ("name", "title", "trials", "seed", "reference", "learners", "worlds", "policies", "tuning"), ())
+    name = _plain_name(given.get("name", name), ("name",))
+    learners = _table(given.get("learners", {}), ("learners",))
+    worlds = [_world(each, ("worlds", i), i) for i, each in enumerate(_tables(given, "worlds"))]
+    names = [each.name for each in worlds]
+    _check_distinct(names, "worlds", "name")
+    for i, each in enumerate(worlds):
+        _check_known(each.tuned_on, names, "world", ("worlds", i, "tuned_on"))
+    policies = []
+    for i, each in enumerate(_tables(given, "policies")):
+        with _at(("policies", i)):
+            policies.append(learner_settings(each, learners))
+        for world in policies[-1].worlds:
+            _check_known(world, names, "world", ("policies", i, "worlds"))
+    labels = [each.label for each in policies]
+    _check_distinct(labels, "policies", "label")
+    reference = given.get("reference", labels[0])
+    _check_known(reference, labels, "policy", ("reference",))
+    return Study(
+        name=name,
+        title=_text(given.get("title", name), ("title",)),
+        trials=_whole(given.get("trials", 20), 1, ("trials",)),
+        seed=_whole(given.get("seed", 0), 0, ("seed",)),
+        reference=reference,
+        worlds=tuple(worlds),
+        policies=tuple(policies),
+        tuning=_tuning(given["tuning"]) if "tuning" in given else None,
+        source=source,
+    )
+
+
+def _world(given: Mapping[str, Any], path: tuple[str | int, ...], number: int) -> StudyWorld:
+    values = dict(given)
+    name = _plain_name(values.pop("name", values.get("level") or f"world-{number + 1}"), (*path, "name"))
+    tuned_on = _text(values.pop("tuned_on", name), (*path, "tuned_on"))
+    with _at(path, extra=("name", "tuned_on")):
+        return StudyWorld(name=name, settings=world_settings(values), tuned_on=tuned_on)
+
+
+def _tuning(given: Any) -> Tuning:
+    given = _table(given, ("tuning",))
+    _check_keys(given, ("trials", "horizon", "width", "lambda_base"), ("tuning",))
+    usual = Tuning()
+    return Tuning(
+        trials=_whole(given.get("trials", usual.trials), 1, ("tuning", "trials")),
+        horizon=_whole(given.get("horizon", usual.horizon), 1, ("tuning", "horizon")),
+        width=_numbers(given.get("width", usual.width), ("tuning", "width")),
+        lambda_base=_numbers(given.get("lambda_base", usual.lambda_base), ("tuning", "lambda_base")),
+    )
+
+
+class _at:
+    """Gives the errors raised inside their place in the file."""
+
+    def __init__(self, path: tuple[str | int, ...], extra: Iterable[str] = ()) -> None:
+        self.path, self.extra = path, tuple(extra)
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, SettingError):
+            raise _wrong(error.problem, error.rule, error.remedy, (*self.path, error.key)) from None
+
+
+def _wrong(problem: str, rule: str, remedy: str, path: tuple[str | int, ...]) -> SettingError:
+    key = path[-1] if path and isinstance(path[-1], str) else ""
+    return SettingError(problem, rule, remedy, key=key, path=path)
+
+
+def _check_keys(given: Mapping[str, Any], known: Iterable[str], path: tuple[str | int, ...]) -> None:
+    known = tuple(known)
+    for key in given:
+        if key not in known:
+            remedy = or_similar(key, known, "Use one of these")
+            raise _wrong(f"key {key!r} is unknown", f"keys are {listed(known, 30)}", remedy, (*path, key))
+
+
+def _check_known(name: Any, known: list[str], what: str, path: tuple[str | int, ...]) -> None:
+    if name not in known:
+        rule = f"the study's are {listed(known, 30)}"
+        raise _wrong(f"{what} {name!r} is not in the study", rule, or_similar(name, known, "Use one of these"), path)
+
+
+def _check_distinct(names: list[str], what: str, key: str) -> None:
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            remedy = f"Give one of them another {key}"
+            raise _wrong(f"{key} {name!r} is given twice", f"{what} have distinct names", remedy, (what, i, key))
+
+
+def _tables(given: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
+    tables = given.get(key)
+    if not isinstance(tables, list) or not tables or not all(isinstance(each, Mapping) for each in tables):
+        met = "missing" if tables is None else repr(tables)
+        raise _wrong(f"{key} is {met}", "it is one or more tables", f"Write [[{key}]] and its keys below", (key,))
+    return tables
+
+
+def _table(value: Any, path: tuple[str | int, ...]) -> Mapping[str, Any]:
+    if isinstance(value, Mapping):
+        return value
+    raise _wrong(f"{path[-1]} is {value!r}", "it is a table", f"Write [{path[-1]}] and its keys below", path)
+
+
+def _text(value: Any, path: tuple[str | int, ...]) -> str:
+    if isinstance(value, str) and value:
+        return value
+    raise _wrong(f"{path[-1]} is {value!r}", "it is a text", 'Write it in quotes, such as "easy"', path)
+
+
+def _plain_name(value: Any, path: tuple[str | int, ...]) -> str:
+    if isinstance(value, str) and PLAIN_NAME.fullmatch(value):
+        return value
+    rule = "it names files: letters, digits and . _ = + - only, a letter or digit first"
+    raise _wrong(f"{path[-1]} is {value!r}", rule, 'Choose, say, "easy"', path)
+
+
+def _whole(value: Any, least: int, path: tuple[str | int, ...]) -> int:
+    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
+        return value
+    raise _wrong(f"{path[-1]} is {value!r}", f"it is a whole number >= {least}", "Mend it", path)
+
+
+def _numbers(value: Any, path: tuple[str | int, ...]) -> tuple[float, ...]:
+    if isinstance(value, list | tuple) and value and all(_is_positive(each) for each in value):
+        return tuple(float(each) for each in value)
+    raise _wrong(f"{path[-1]} is {value!r}", "it is a list of numbers > 0", "Choose, say, [0.5, 1, 2, 4]", path)
+
+
+def _is_positive(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
