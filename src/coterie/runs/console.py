@@ -9,7 +9,7 @@ from typing import Any
 from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.runs.extras import require_extra
 from coterie.runs.report.figures import draw_study
-from coterie.runs.report.numbers import comparison_tables
+from coterie.runs.report.tables import comparison_tables
 from coterie.runs.report.page import write_report
 from coterie.runs.results import Results
 from coterie.runs.runner import OnUnit, Unit, missing_units, run_study
@@ -98,7 +98,14 @@ def _console() -> Any:
 
 @contextmanager
 def _progress(console: Any) -> Iterator[OnUnit]:
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description:<28}"),

@@ -1,5 +1,7 @@
 """The learners of a study: which options each policy has, and how to make it for a world."""
 
+import os
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
@@ -84,7 +86,6 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
         >>> learner_settings({"policy": "gob-lin", "width": 2}, {}).options["laplacian_ridge"]
         1.0
     """
-    _check_shared(shared)
     policy = given.get("policy")
     if isinstance(policy, str) and ":" in policy:
         options = {key: value for key, value in given.items() if key not in COMMON}
@@ -118,7 +119,9 @@ def known_options(policy: str) -> dict[str, Any]:
         return out
     if not recipe.own_users or recipe.similarities:
         out["laplacian_ridge"] = recipe.laplacian_ridge
-    if not recipe.linear:
+    if recipe.clustered:
+        out["cluster_width"] = 1.0
+    if not recipe.own_arms:
         out.update(lengthscale="median", arm_kernel="squared-exponential", lambda_base=None)
     if recipe.similarities:
         out["similarity"] = next(iter(recipe.similarities))
@@ -152,7 +155,7 @@ def make_learner(
     if base is not None:
         options["noise_var"] = SpectralSchedule(base=base, horizon=horizon)
     if share is not None:
-        options["user_kernel"] = Exchangeable(share)
+        options["user_kernel"] = Exchangeable(share=share)
         options.pop("laplacian_ridge", None)
     if "arm_kernel" in options:
         options["arm_kernel"] = _arm_kernel(options["arm_kernel"], options.pop("lengthscale"))
@@ -205,12 +208,16 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
     return options
 
 
-def _check_shared(shared: Mapping[str, Any]) -> None:
+def check_shared(shared: Mapping[str, Any]) -> None:
+    """Raises if the study gives its policies an option that cannot be shared."""
     known = ("lengthscale", "lambda_base")
     for key, value in shared.items():
         if key not in known:
             raise SettingError(
-                f"[learners] has {key!r}", f"it has {listed(known)}", or_similar(key, known, "Use these"), key=key
+                f"key {key!r} is unknown",
+                f"[learners] has {listed(known)}",
+                or_similar(key, known, "Use these"),
+                key=key,
             )
         _check_option(key, value)
 
@@ -278,6 +285,8 @@ def _graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
 def _own_method(place: str, **options: Any) -> Learner:
     """Returns what "module:function" makes when called with graph, arms, seed and the options."""
     module, _, name = place.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # a script's own folder is on the path, the folder it is run in is not
     try:
         make = getattr(import_module(module), name)
     except (ImportError, AttributeError, ValueError) as error:

@@ -9,7 +9,7 @@ from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import WorldSettings, settings_as_dict, world_settings
-from coterie.runs.learners import LearnerSettings, learner_settings
+from coterie.runs.learners import LearnerSettings, check_shared, learner_settings
 from coterie.runs.lines import line_of
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
@@ -156,6 +156,8 @@ def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "
     _check_keys(given, ("name", "title", "trials", "seed", "reference", "learners", "worlds", "policies", "tuning"), ())
     name = _plain_name(given.get("name", name), ("name",))
     learners = _table(given.get("learners", {}), ("learners",))
+    with _at(("learners",)):
+        check_shared(learners)
     worlds = [_world(each, ("worlds", i), i) for i, each in enumerate(_tables(given, "worlds"))]
     names = [each.name for each in worlds]
     _check_distinct(names, "worlds", "name")

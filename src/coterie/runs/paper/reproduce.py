@@ -1,0 +1,100 @@
+"""`coterie reproduce`: the paper's studies and the checks of its theory, then the page that says what holds."""
+
+import json
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from coterie.errors import StoreError
+from coterie.runs.console import find_study, run_and_report
+from coterie.runs.paper import gain, scaling, theory
+from coterie.runs.paper.document import read_summaries, write_page
+from coterie.runs.paper.record import Record
+from coterie.runs.paper.summary import summarise
+from coterie.runs.store import Store
+
+
+class Numbers(Protocol):
+    """A part that is not a study of policies: it computes a record and draws it."""
+
+    def run(self, quick: bool, tell: Callable[[str], None]) -> Record:
+        """Returns the record."""
+        ...
+
+    def draw(self, record: Record, folder: Path) -> list[tuple[str, Path, str]]:
+        """Draws the record and returns title, path without ending, and caption of each picture."""
+        ...
+
+
+NUMBERS: Mapping[str, Any] = {"figure-1": gain, "theory": theory, "scaling": scaling}
+
+# What each part of the command runs: studies by name, and computations of the theory.
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "figure-1": ("figure-1",),
+    "theory": ("theory",),
+    "linear": ("linear",),
+    "gp-draw": ("gp-draw",),
+    "representer": ("representer",),
+    "coop-kernels": ("coop-kernels",),
+    "graphs": ("graphs",),
+    "ablations": ("ablations", "scaling"),
+    "table-n": ("table-n-literal", "table-n"),
+}
+
+
+def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bool) -> Path:
+    """Runs these parts of the paper's comparison and returns the path of the page.
+
+    Args:
+        parts: Names of PARTS.
+        out: The folder of all results; each part has a folder of its own below it.
+        quick: Whether to run everything small, to see that it works.
+        jobs: Processes for the studies.
+        resume: Whether to go on with what the folder holds.
+    """
+    tell = lambda line: print(line, flush=True)  # noqa: E731
+    for name in (each for part in parts for each in PARTS[part]):
+        if name in NUMBERS:
+            _run_numbers(name, out, quick=quick, resume=resume, tell=tell)
+        else:
+            _run_study(name, out, quick=quick, jobs=jobs, resume=resume)
+    page = out / "reproduction.md"
+    page.write_text(write_page(read_summaries(out / "results")), encoding="utf-8")
+    tell(f"\nClaim by claim: {page}")
+    return page
+
+
+def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) -> None:
+    folder = out / name
+    run_and_report(find_study(name).changed(quick=quick), folder, jobs=jobs, resume=resume, tables=False)
+    _write(out / "results" / f"{name}.json", summarise(Store(folder).results()))
+    _copy_picture(folder / "figures" / "regret.png", out / "pictures" / f"{name}-regret.png")
+
+
+def _run_numbers(name: str, out: Path, *, quick: bool, resume: bool, tell: Callable[[str], None]) -> None:
+    path = out / "results" / f"{name}.json"
+    if path.exists() and not resume:
+        raise StoreError(
+            f"{str(path)!r} is there already", "results are never overwritten", "Choose another --out, or add --resume"
+        )
+    if path.exists():
+        tell(f"{name}: finished already")
+        return
+    tell(f"{name}: computing")
+    record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
+    drawn = NUMBERS[name].draw(record, out / "pictures")
+    record["pictures"] = [{"title": title, "stem": Path(stem).name, "caption": text} for title, stem, text in drawn]
+    _write(path, record)
+
+
+def _write(path: Path, record: Record) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(record, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
+    partial.replace(path)
+
+
+def _copy_picture(source: Path, target: Path) -> None:
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
