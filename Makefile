@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow bench docs lock clean
+.PHONY: help setup demo test test-slow bench docs reproduction lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -20,7 +20,7 @@ $(STAMP): requirements.lock pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $(STAMP)
 
-demo: $(STAMP)  ## the main job: a duel of four learners on a small graph world
+demo: $(STAMP)  ## the main job: a quick study of the main policies on two worlds, with a report
 	$(BIN)/coterie demo
 
 test: $(STAMP)  ## every test, lint, types and layers
@@ -32,13 +32,18 @@ test-slow: $(STAMP)  ## the long checks that `make test` leaves out
 bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
 	$(BIN)/python -m benchmarks
 
-docs: $(STAMP)  ## run every example in the documentation and redraw its pictures
+docs: $(STAMP)  ## run every example in the documentation and redraw its first picture
 	$(BIN)/python -m pytest -q src tests/endtoend/test_documents.py
-	$(BIN)/coterie demo --out docs/pictures --name demo
+	rm -rf build/demo && $(BIN)/coterie demo --out build/demo && cp build/demo/figures/regret.png docs/pictures/demo.png
+
+reproduction: $(STAMP)  ## the paper's whole comparison (about half an hour on two cores); rewrites docs/reproduction.md
+	$(BIN)/coterie reproduce all --out build/reproduction --resume
+	mkdir -p docs/results && cp build/reproduction/results/*.json docs/results/
+	cp build/reproduction/pictures/*.png docs/pictures/ && cp build/reproduction/reproduction.md docs/
 
 lock:  ## resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --generate-hashes --python-version 3.11 \
 	  --no-header --no-annotate --upgrade --output-file requirements.lock
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist coterie-demo
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache build dist coterie-demo*

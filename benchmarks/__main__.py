@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_info
 
-from benchmarks import exact, grid, linear, memory
+from benchmarks import exact, grid, linear, memory, runner
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
@@ -18,6 +18,10 @@ SECTIONS = {
     "Exact: append one and score twenty new arms": (
         exact,
         "No pool; the arms are new vectors each round. The peers are refitted with the same fixed kernel.",
+    ),
+    "Laboratory: what the runner adds to a policy's own cost": (
+        runner,
+        "Drawing the world and its rounds, the loop, the truth and the record; one policy a trial, the dearest case.",
     ),
     "Memory": (memory, "Peak as NumPy reports it to tracemalloc, with a rebuild at the end."),
 }

@@ -1,4 +1,4 @@
-"""The command line: `coterie demo`, `coterie policies`, `coterie --version`."""
+"""The command line: run studies, compare and report them, reproduce the paper."""
 
 import argparse
 import sys
@@ -8,8 +8,13 @@ from pathlib import Path
 from coterie import __version__
 from coterie.errors import CoterieError
 from coterie.policies import list_policies
-from coterie.policies.recipes import RECIPES
+from coterie.policies.registry import summary
+from coterie.runs import console
 from coterie.runs.demo import run_demo
+from coterie.runs.paper.reproduce import PARTS, reproduce
+from coterie.runs.store import Store
+
+STOPPED = 130
 
 
 def positive(text: str) -> int:
@@ -29,36 +34,66 @@ def whole(text: str, *, least: int) -> int:
     return int(text)
 
 
-def file_stem(text: str) -> str:
-    """Returns the name of a picture, without .png and without folders."""
-    stem = text.removesuffix(".png")
-    if not stem or Path(stem).name != stem:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a plain file name; folders go into --out")
-    return stem
-
-
 def parser() -> argparse.ArgumentParser:
     """Returns the command line's parser."""
     root = argparse.ArgumentParser(prog="coterie", description="Bandits that learn together, on a graph of users.")
     root.add_argument("--version", action="version", version=f"coterie {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
-    demo = commands.add_parser(
-        "demo",
-        help="a duel of four learners on a small graph world, with a picture",
-        description="Plays four learners against each other on small worlds of users on a graph, prints a table of "
-        "their regret (what better choices would have paid more) and draws it. Takes about half a minute.",
-    )
-    demo.add_argument(
-        "--out", type=Path, default=Path("coterie-demo"), help="folder for the picture (default: %(default)s)"
-    )
-    demo.add_argument(
-        "--name", type=file_stem, default="regret", help="name of the picture, without .png (default: %(default)s)"
-    )
-    demo.add_argument("--trials", type=positive, default=40, help="how many worlds (default: %(default)s)")
-    demo.add_argument("--rounds", type=positive, default=2000, help="rounds in each world (default: %(default)s)")
-    demo.add_argument("--seed", type=seed, default=0, help="seed of all randomness (default: %(default)s)")
+    _add_demo(commands)
+    _add_run(commands)
+    _add_reproduce(commands)
+    compare = commands.add_parser("compare", help="tables of one result or of several: means, differences, ranks, time")
+    compare.add_argument("results", nargs="+", type=Path, metavar="RESULT", help="folder given as --out to run")
+    for name, text in (("plot", "draw the figures of a result anew"), ("report", "write the report of a result anew")):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("result", type=Path, metavar="RESULT", help="folder given as --out to run")
+    commands.add_parser("studies", help="list the studies that come with Coterie")
     commands.add_parser("policies", help="list the policies that make_policy knows")
     return root
+
+
+def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    demo = commands.add_parser(
+        "demo",
+        help="a quick study of the main policies on two small worlds, with a report",
+        description="Plays the main policies against each other on two small worlds of users on a graph, prints a "
+        "table of their regret (what better choices would have paid more) and writes a report, in under a minute.",
+    )
+    demo.add_argument("--out", type=Path, default=None, help="folder for the results (default: coterie-demo)")
+    demo.add_argument("--seed", type=seed, default=0, help="seed of all randomness (default: %(default)s)")
+    demo.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
+
+
+def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    run = commands.add_parser(
+        "run",
+        help="run a study from a TOML file, and write its report",
+        description="Runs every policy of a study on every world, trial by trial, and writes tables, figures and one "
+        "HTML page. Each trial is stored as soon as it is done; an interrupted study goes on with --resume.",
+    )
+    run.add_argument("study", metavar="STUDY", help="a TOML file, or the name of a study (see: coterie studies)")
+    run.add_argument("--trials", type=positive, help="how many trials, instead of the study's number")
+    run.add_argument("--seed", type=seed, help="seed of all randomness, instead of the study's")
+    run.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")
+    _add_running(run)
+
+
+def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    paper = commands.add_parser(
+        "reproduce",
+        help="the paper's figures, table and claims",
+        description="Runs the paper's comparison, with its own pilot tuning and 20 trials, and checks its theory; ends "
+        "with a page that says for each claim whether it holds. `all` takes about half an hour on two cores.",
+    )
+    paper.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"], help="default: %(default)s")
+    paper.add_argument("--out", type=Path, default=Path("reproduction"), help="folder (default: %(default)s)")
+    _add_running(paper)
+
+
+def _add_running(command: argparse.ArgumentParser) -> None:
+    command.add_argument("--jobs", type=positive, default=console.usable_cores(), help="processes (default: all cores)")
+    command.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
+    command.add_argument("--resume", action="store_true", help="go on with what --out holds of this study")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -68,23 +103,74 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser().print_help()
         return 0
     try:
-        if options.command == "demo":
-            run_demo(
-                trials=options.trials, horizon=options.rounds, out=options.out, name=options.name, seed=options.seed
-            )
-        else:
-            for name in list_policies():
-                print(f"{name:<20} {RECIPES[name].summary}")
+        return _COMMANDS[options.command](options)
     except CoterieError as error:
         print(f"coterie: {error}", file=sys.stderr)
         return 2
     except OSError as error:
-        print(f"coterie: cannot write to {options.out}: {error.strerror}. Choose another --out", file=sys.stderr)
+        print(f"coterie: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("coterie: stopped; nothing was written", file=sys.stderr)
-        return 130
+        print("coterie: stopped; what was finished is stored, and --resume goes on with it", file=sys.stderr)
+        return STOPPED
+
+
+def _demo(options: argparse.Namespace) -> int:
+    run_demo(out=options.out or console.free_folder(Path("coterie-demo")), seed=options.seed, quick=options.quick)
     return 0
+
+
+def _run(options: argparse.Namespace) -> int:
+    study = console.find_study(options.study).changed(trials=options.trials, seed=options.seed, quick=options.quick)
+    out = options.out or Path("results") / study.name
+    console.run_and_report(study, out, jobs=options.jobs, resume=options.resume)
+    return 0
+
+
+def _reproduce(options: argparse.Namespace) -> int:
+    parts = list(PARTS) if options.part == "all" else [options.part]
+    reproduce(parts, out=options.out, quick=options.quick, jobs=options.jobs, resume=options.resume)
+    return 0
+
+
+def _compare(options: argparse.Namespace) -> int:
+    console.show_comparison(options.results)
+    return 0
+
+
+def _plot(options: argparse.Namespace) -> int:
+    for path in console.draw(Store(options.result)):
+        print(path)
+    return 0
+
+
+def _report(options: argparse.Namespace) -> int:
+    console.show(Store(options.result), tables=False)
+    return 0
+
+
+def _studies(_: argparse.Namespace) -> int:
+    for path in sorted(console.studies_folder().glob("*.toml")):
+        print(f"{path.stem:<18} {console.find_study(path.stem).title}")
+    return 0
+
+
+def _policies(_: argparse.Namespace) -> int:
+    for name in list_policies():
+        print(f"{name:<20} {summary(name)}")
+    return 0
+
+
+_COMMANDS = {
+    "demo": _demo,
+    "run": _run,
+    "reproduce": _reproduce,
+    "compare": _compare,
+    "plot": _plot,
+    "report": _report,
+    "studies": _studies,
+    "policies": _policies,
+}
 
 
 if __name__ == "__main__":

@@ -12,7 +12,24 @@ import coterie as ct
 from coterie import __main__ as command_line
 from coterie.errors import ParameterError
 
-LEARNERS = {"lk-gp-ucb", "lk-gp-ts", "per-user-gp-ucb", "gp-ucb"}
+STUDY = """\
+title = "A tiny study"
+trials = 2
+
+[[worlds]]
+name = "tiny"
+n_users = 6
+n_arms = 5
+n_candidates = 3
+dimension = 2
+horizon = 40
+
+[[policies]]
+policy = "lk-gp-ucb"
+
+[[policies]]
+policy = "random"
+"""
 
 
 def coterie(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
@@ -28,53 +45,93 @@ def coterie(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str
     )
 
 
-def table(output: str) -> dict[str, tuple[float, float, float]]:
-    """Returns the printed rows in their order: regret, standard error and ratio to the best of each learner."""
-    number = r"\s*(\d+(?:\.\d+)?)\s*"
-    rows = re.findall(rf"^│ (\S+) .*│{number}│{number}│{number}│$", output, flags=re.MULTILINE)
-    return {name: (float(regret), float(error), float(ratio)) for name, regret, error, ratio in rows}
+@pytest.fixture
+def study(tmp_path: Path) -> Path:
+    path = tmp_path / "tiny.toml"
+    path.write_text(STUDY, encoding="utf-8")
+    return path
 
 
-def test_demo_prints_the_table_and_writes_the_picture(tmp_path: Path) -> None:
-    done = coterie("demo", "--trials", 2, "--rounds", 60, "--out", tmp_path / "new", "--name", "duel", folder=tmp_path)
+def regrets(output: str) -> dict[str, float]:
+    """Returns the mean final regrets of the printed table."""
+    table = output.split("Final regret", 1)[1].split("Mean ±", 1)[0]
+    return {name: float(mean) for name, mean in re.findall(r"^ +(\S+) +(\d+\.?\d*) ±", table, flags=re.MULTILINE)}
+
+
+def test_run_prints_the_tables_and_writes_the_report(study: Path) -> None:
+    done = coterie("run", study, "--jobs", 1, folder=study.parent)
     assert done.returncode == 0, done.stderr
+    found = regrets(done.stdout)
+    assert set(found) == {"lk-gp-ucb", "random"}
+    assert found["lk-gp-ucb"] < found["random"]
+    out = study.parent / "results" / "tiny"
+    assert str(Path("results/tiny/report.html")) in done.stdout
+    names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
+    assert {"manifest.json", "report.html", "figures/regret.png", "figures/regret.svg"} <= names
+    assert {"trials/tiny/trial-000.parquet", "trials/tiny/trial-001.parquet"} <= names
+    assert (out / "figures" / "regret.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+
+
+def test_run_again_is_refused_or_resumed(study: Path) -> None:
+    first = coterie("run", study, "--jobs", 1, "--out", "out", folder=study.parent)
+    again = coterie("run", study, "--jobs", 1, "--out", "out", folder=study.parent)
+    assert again.returncode == 2
+    assert "never overwritten" in again.stderr
+    resumed = coterie("run", study, "--jobs", 1, "--out", "out", "--resume", folder=study.parent)
+    assert resumed.returncode == 0
+    assert regrets(resumed.stdout) == regrets(first.stdout)
+    assert "to go" not in resumed.stdout
+
+
+def test_compare_plot_and_report_read_a_result(study: Path) -> None:
+    coterie("run", study, "--jobs", 1, "--out", "one", folder=study.parent)
+    coterie("run", study, "--jobs", 1, "--out", "two", "--seed", 1, folder=study.parent)
+    compared = coterie("compare", "one", "two", folder=study.parent)
+    assert compared.returncode == 0, compared.stderr
+    for words in ("Final regret", "Difference", "Time per round", "Ranks", "lk-gp-ucb"):
+        assert words in " ".join(compared.stdout.split())
+    (study.parent / "one" / "report.html").unlink()
+    assert coterie("report", "one", folder=study.parent).returncode == 0
+    assert (study.parent / "one" / "report.html").is_file()
+    plotted = coterie("plot", "one", folder=study.parent)
+    assert plotted.returncode == 0
+    assert all((study.parent / line).is_file() for line in plotted.stdout.splitlines())
+    nothing = coterie("report", "nowhere", folder=study.parent)
+    assert nothing.returncode == 2
+    assert "holds no study" in nothing.stderr
+
+
+def test_a_bad_study_is_told_its_line_and_nothing_is_written(study: Path) -> None:
+    study.write_text(STUDY.replace("n_candidates = 3", "n_candidates = 9"), encoding="utf-8")
+    done = coterie("run", study, folder=study.parent)
+    assert done.returncode == 2
+    assert done.stderr.startswith("coterie: tiny.toml, line 8: n_candidates is 9")
     assert "Traceback" not in done.stderr
-    assert "60 rounds" in done.stdout
-    assert "2 worlds" in done.stdout
-    rows = table(done.stdout)
-    assert set(rows) == LEARNERS
-    regrets, _, ratios = zip(*rows.values(), strict=True)
-    assert list(regrets) == sorted(regrets)
-    assert min(regrets) > 0
-    assert list(ratios) == sorted(ratios)
-    assert ratios[0] == 1.0
-    picture = tmp_path / "new" / "duel.png"
-    assert str(picture) in done.stdout.replace("\n", "")
-    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-    assert picture.stat().st_size > 15_000
-    assert [path.name for path in tmp_path.rglob("*") if path.is_file()] == ["duel.png"]
+    assert [path.name for path in study.parent.iterdir()] == ["tiny.toml"]
 
 
-def test_demo_follows_its_seed(tmp_path: Path) -> None:
-    def run(seed: int) -> dict[str, tuple[float, float, float]]:
-        done = coterie("demo", "--trials", 2, "--rounds", 30, "--seed", seed, folder=tmp_path)
-        assert done.returncode == 0, done.stderr
-        return table(done.stdout)
-
-    first, again, other = run(11), run(11), run(12)
-    assert len(first) == 4
-    assert first == again
-    assert first != other
-    assert (tmp_path / "coterie-demo" / "regret.png").is_file()
-
-
-def test_learning_along_the_graph_beats_learning_alone_and_learning_pooled(tmp_path: Path) -> None:
-    """In a dozen seeds at this size the nearer of the two had at least 1.4 times the regret."""
-    done = coterie("demo", "--trials", 4, "--rounds", 600, folder=tmp_path)
+def test_demo_runs_every_main_policy_on_two_worlds(tmp_path: Path) -> None:
+    done = coterie("demo", "--quick", folder=tmp_path)
     assert done.returncode == 0, done.stderr
-    regret = {name: row[0] for name, row in table(done.stdout).items()}
-    assert 1.1 * regret["lk-gp-ucb"] < regret["per-user-gp-ucb"]
-    assert 1.1 * regret["lk-gp-ucb"] < regret["gp-ucb"]
+    assert "2 worlds" in done.stdout
+    assert len(regrets(done.stdout)) >= 9
+    assert (tmp_path / "coterie-demo" / "report.html").is_file()
+    assert "coterie-demo/report.html" in done.stdout
+    again = coterie("demo", "--quick", folder=tmp_path)
+    assert again.returncode == 0
+    assert (tmp_path / "coterie-demo-2" / "report.html").is_file()
+
+
+def test_studies_and_policies_are_listed(tmp_path: Path) -> None:
+    studies = coterie("studies", folder=tmp_path)
+    assert {"demo", "gp-draw", "linear", "representer", "table-n"} <= {
+        line.split()[0] for line in studies.stdout.splitlines()
+    }
+    policies = coterie("policies", folder=tmp_path)
+    lines = [line.split(maxsplit=1) for line in policies.stdout.splitlines()]
+    assert [line[0] for line in lines] == ct.list_policies()
+    assert all(len(line) == 2 for line in lines)
+    assert "oracle" in ct.list_policies()
 
 
 def test_version(tmp_path: Path) -> None:
@@ -89,37 +146,27 @@ def test_the_installed_command_is_the_same() -> None:
     assert done.stdout == f"coterie {ct.__version__}\n"
 
 
-def test_help_names_the_commands_and_their_defaults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    done = coterie("--help", folder=tmp_path)
-    assert done.returncode == 0
-    assert {"demo", "policies", "--version"} <= set(done.stdout.split())
+@pytest.mark.parametrize("command", ["demo", "run", "reproduce", "compare", "plot", "report", "studies", "policies"])
+def test_help_names_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
-        command_line.main(["demo", "--help"])
+        command_line.main([command, "--help"])
     assert stopped.value.code == 0
-    shown = " ".join(capsys.readouterr().out.split())
-    defaults = vars(command_line.parser().parse_args(["demo"]))
-    for option in ("out", "name", "trials", "rounds", "seed"):
-        assert re.search(rf"--{option} [A-Z]+ [^(]*\(default: {defaults[option]}\)", shown), option
-
-
-def test_policies_lists_every_policy_with_a_summary(tmp_path: Path) -> None:
-    done = coterie("policies", folder=tmp_path)
-    assert done.returncode == 0
-    lines = [line.split(maxsplit=1) for line in done.stdout.splitlines()]
-    assert [line[0] for line in lines] == ct.list_policies()
-    assert all(len(line) == 2 for line in lines)
+    assert f"usage: coterie {command}" in capsys.readouterr().out
+    assert command_line.main([]) == 0
+    assert command in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("arguments", "named"),
     [
         (["dance"], "'dance'"),
-        (["demo", "--trials", "0"], "argument --trials: '0' is not a whole number >= 1"),
-        (["demo", "--rounds", "-5"], "argument --rounds: '-5' is not a whole number >= 1"),
-        (["demo", "--rounds", "many"], "argument --rounds"),
+        (["run"], "STUDY"),
+        (["run", "demo", "--trials", "0"], "argument --trials: '0' is not a whole number >= 1"),
+        (["run", "demo", "--jobs", "-2"], "argument --jobs: '-2' is not a whole number >= 1"),
+        (["run", "demo", "--jobs", "many"], "argument --jobs"),
         (["demo", "--seed", "1.5"], "argument --seed"),
-        (["demo", "--name", "a/b"], "'a/b'"),
         (["demo", "--colour", "red"], "--colour"),
+        (["reproduce", "figure-2"], "'figure-2'"),
         (["policies", "all"], "all"),
     ],
 )
@@ -135,12 +182,16 @@ def test_wrong_arguments_are_named_and_exit_with_2(
     assert "usage: coterie" in printed.err
 
 
-def test_a_wrong_argument_ends_the_process_with_2(tmp_path: Path) -> None:
-    done = coterie("demo", "--trials", 0, "--out", tmp_path / "new", folder=tmp_path)
-    assert done.returncode == 2
-    assert "'0' is not a whole number >= 1" in done.stderr
-    assert "Traceback" not in done.stderr
-    assert not (tmp_path / "new").exists()
+def test_an_unknown_study_is_told_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
+    assert command_line.main(["run", "gp-drawn"]) == 2
+    assert "Did you mean 'gp-draw'" in capsys.readouterr().err
+
+
+def test_a_folder_that_cannot_be_written_is_named(study: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    occupied = study.parent / "file"
+    occupied.write_text("not a folder", encoding="utf-8")
+    assert command_line.main(["run", str(study), "--jobs", "1", "--out", str(occupied)]) == 2
+    assert str(occupied) in capsys.readouterr().err
 
 
 def test_an_error_of_ours_is_one_line_without_a_traceback(
@@ -163,39 +214,3 @@ def test_an_error_that_is_not_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(command_line, "run_demo", fail)
     with pytest.raises(KeyError, match="a defect"):
         command_line.main(["demo"])
-
-
-def test_an_interrupt_is_told_in_one_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    def stop(**_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(command_line, "run_demo", stop)
-    assert command_line.main(["demo"]) == 130
-    assert capsys.readouterr().err.startswith("coterie: stopped")
-
-
-def test_a_demonstration_of_one_round_has_nothing_to_compare(tmp_path: Path) -> None:
-    result = coterie("demo", "--trials", "1", "--rounds", "1", "--seed", "3", "--out", tmp_path, folder=tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert (tmp_path / "regret.png").exists()
-
-
-def test_mistakes_are_named_before_the_work(tmp_path: Path) -> None:
-    occupied = tmp_path / "file"
-    occupied.write_text("not a folder", encoding="utf-8")
-    for arguments in (["--seed=-1"], ["--out", str(occupied)]):
-        result = coterie("demo", *arguments, folder=tmp_path)
-        assert result.returncode == 2
-        assert "Traceback" not in result.stderr
-        assert "worlds" not in result.stdout
-
-
-def test_without_a_command_the_help_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert command_line.main([]) == 0
-    assert "demo" in capsys.readouterr().out
-
-
-def test_a_name_may_end_in_png(tmp_path: Path) -> None:
-    done = coterie("demo", "--trials", 1, "--rounds", 5, "--out", tmp_path, "--name", "mine.png", folder=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["mine.png"]

@@ -4,13 +4,15 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.runs.extras import require_extra
 from coterie.runs.report.figures import draw_study
-from coterie.runs.report.tables import comparison_tables
 from coterie.runs.report.page import write_report
+from coterie.runs.report.tables import comparison_tables
+from coterie.runs.report.words import answer
 from coterie.runs.results import Results
 from coterie.runs.runner import OnUnit, Unit, missing_units, run_study
 from coterie.runs.store import Store
@@ -54,6 +56,7 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
 def show(store: Store, *, tables: bool = True) -> Path:
     """Prints the tables of a stored study, writes its report and figures, and returns the report's path."""
     console, results = _console(), store.results()
+    console.print(answer(results), highlight=False)
     if tables:
         for table in comparison_tables(results):
             console.print(table)
@@ -116,12 +119,14 @@ def _progress(console: Any) -> Iterator[OnUnit]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True, speed_estimate_period=600) as progress:
-        task = progress.add_task("starting", total=None)
+        task, start = progress.add_task("starting", total=None), monotonic()
 
         def on_unit(unit: Unit, left: int, done: float, total: float) -> None:
             what = "pilot" if unit.pilot else "trial"
             progress.update(task, completed=done, total=total, description=f"{unit.world}: {what} {unit.number}")
             if not console.is_terminal:
-                console.print(f"{unit.world}: {what} {unit.number} done, {left} to go", highlight=False)
+                rest = (monotonic() - start) * (total / done - 1)
+                line = f"{unit.world}: {what} {unit.number} done, {left} to go, about {rest / 60:.1f} min left"
+                console.print(line, highlight=False, soft_wrap=True)
 
         yield on_unit

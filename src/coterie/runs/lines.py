@@ -10,14 +10,14 @@ _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 
 
 def line_of(text: str, path: Path) -> int | None:
-    """Returns the line of a key, or of the nearest table above it that the file writes down; None if there is none.
+    r"""Returns the line of a key, or of the nearest table above it that the file writes down; None if there is none.
 
     Args:
         text: The file.
         path: Keys from the top, with the number of the entry after the name of an array of tables.
 
     Examples:
-        >>> text = 'trials = 2\\n[[policies]]\\npolicy = "random"\\n[[policies]]\\npolicy = "gredy"\\n'
+        >>> text = 'trials = 2\n[[policies]]\npolicy = "random"\n[[policies]]\npolicy = "gredy"\n'
         >>> line_of(text, ("policies", 1, "policy")), line_of(text, ("policies", 1, "width")), line_of(text, ("x",))
         (5, 4, None)
     """

@@ -5,6 +5,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,7 @@ def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, o
     pilots, trials = missing_units(study, store)
     total = sum(unit.cost for unit in [*pilots, *trials])
     done, left = 0.0, len(pilots) + len(trials)
-    with _workers(study, store, jobs) as workers:
+    with _Workers(study, store, jobs) as workers:
         for phase in (pilots, trials):
             for unit in workers.run(phase):
                 done, left = done + unit.cost, left - 1
@@ -115,7 +116,7 @@ def _check_same(study: Study, stored: Study, out: Path) -> None:
             )
 
 
-class _workers:
+class _Workers:
     """Runs units here or in processes, and yields each as it ends."""
 
     def __init__(self, study: Study, store: Store, jobs: int) -> None:
@@ -125,7 +126,7 @@ class _workers:
         self._limits = threadpool_limits
         self._pool: ProcessPoolExecutor | None = None
 
-    def __enter__(self) -> "_workers":
+    def __enter__(self) -> "_Workers":
         if self.jobs > 1:
             self._pool = ProcessPoolExecutor(
                 self.jobs,
@@ -149,9 +150,8 @@ class _workers:
                     run_unit(self.study, self.store, unit)
                     yield unit
             return
-        pending: dict[Future[None], Unit] = {}
         with _one_blas_thread():
-            pending = {self._pool.submit(_work, unit): unit for unit in units}
+            pending: dict[Future[None], Unit] = {self._pool.submit(_work, unit): unit for unit in units}
         while pending:
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 unit = pending.pop(future)
@@ -159,18 +159,17 @@ class _workers:
                 yield unit
 
 
-class _one_blas_thread:
+@contextmanager
+def _one_blas_thread() -> Iterator[None]:
     """Lets processes that are started inside have one BLAS thread each."""
-
-    def __enter__(self) -> None:
-        self.before = {name: os.environ.get(name) for name in BLAS_THREADS}
-        os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
-
-    def __exit__(self, *_: object) -> None:
-        for name, value in self.before.items():
-            if value is None:
-                os.environ.pop(name, None)
-            else:
+    before = {name: os.environ.get(name) for name in BLAS_THREADS}
+    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name, None)
+            if value is not None:
                 os.environ[name] = value
 
 

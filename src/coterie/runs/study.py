@@ -2,7 +2,8 @@
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import WorldSettings, settings_as_dict, world_settings
 from coterie.runs.learners import LearnerSettings, check_shared, learner_settings
 from coterie.runs.lines import line_of
+
+Place = tuple[str | int, ...]
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
 QUICK_TRIALS, QUICK_ROUNDS, QUICK_PILOT = 2, 150, 60
@@ -164,9 +167,9 @@ def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "
     for i, each in enumerate(worlds):
         _check_known(each.tuned_on, names, "world", ("worlds", i, "tuned_on"))
     policies = []
-    for i, each in enumerate(_tables(given, "policies")):
+    for i, table in enumerate(_tables(given, "policies")):
         with _at(("policies", i)):
-            policies.append(learner_settings(each, learners))
+            policies.append(learner_settings(table, learners))
         for world in policies[-1].worlds:
             _check_known(world, names, "world", ("policies", i, "worlds"))
     labels = [each.label for each in policies]
@@ -186,11 +189,11 @@ def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "
     )
 
 
-def _world(given: Mapping[str, Any], path: tuple[str | int, ...], number: int) -> StudyWorld:
+def _world(given: Mapping[str, Any], path: Place, number: int) -> StudyWorld:
     values = dict(given)
     name = _plain_name(values.pop("name", values.get("level") or f"world-{number + 1}"), (*path, "name"))
     tuned_on = _text(values.pop("tuned_on", name), (*path, "tuned_on"))
-    with _at(path, extra=("name", "tuned_on")):
+    with _at(path):
         return StudyWorld(name=name, settings=world_settings(values), tuned_on=tuned_on)
 
 
@@ -206,25 +209,21 @@ def _tuning(given: Any) -> Tuning:
     )
 
 
-class _at:
+@contextmanager
+def _at(path: Place) -> Iterator[None]:
     """Gives the errors raised inside their place in the file."""
-
-    def __init__(self, path: tuple[str | int, ...], extra: Iterable[str] = ()) -> None:
-        self.path, self.extra = path, tuple(extra)
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, SettingError):
-            raise _wrong(error.problem, error.rule, error.remedy, (*self.path, error.key)) from None
+    try:
+        yield
+    except SettingError as error:
+        raise _wrong(error.problem, error.rule, error.remedy, (*path, error.key)) from None
 
 
-def _wrong(problem: str, rule: str, remedy: str, path: tuple[str | int, ...]) -> SettingError:
+def _wrong(problem: str, rule: str, remedy: str, path: Place) -> SettingError:
     key = path[-1] if path and isinstance(path[-1], str) else ""
     return SettingError(problem, rule, remedy, key=key, path=path)
 
 
-def _check_keys(given: Mapping[str, Any], known: Iterable[str], path: tuple[str | int, ...]) -> None:
+def _check_keys(given: Mapping[str, Any], known: Iterable[str], path: Place) -> None:
     known = tuple(known)
     for key in given:
         if key not in known:
@@ -232,7 +231,7 @@ def _check_keys(given: Mapping[str, Any], known: Iterable[str], path: tuple[str 
             raise _wrong(f"key {key!r} is unknown", f"keys are {listed(known, 30)}", remedy, (*path, key))
 
 
-def _check_known(name: Any, known: list[str], what: str, path: tuple[str | int, ...]) -> None:
+def _check_known(name: Any, known: list[str], what: str, path: Place) -> None:
     if name not in known:
         rule = f"the study's are {listed(known, 30)}"
         raise _wrong(f"{what} {name!r} is not in the study", rule, or_similar(name, known, "Use one of these"), path)
@@ -253,32 +252,32 @@ def _tables(given: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     return tables
 
 
-def _table(value: Any, path: tuple[str | int, ...]) -> Mapping[str, Any]:
+def _table(value: Any, path: Place) -> Mapping[str, Any]:
     if isinstance(value, Mapping):
         return value
     raise _wrong(f"{path[-1]} is {value!r}", "it is a table", f"Write [{path[-1]}] and its keys below", path)
 
 
-def _text(value: Any, path: tuple[str | int, ...]) -> str:
+def _text(value: Any, path: Place) -> str:
     if isinstance(value, str) and value:
         return value
     raise _wrong(f"{path[-1]} is {value!r}", "it is a text", 'Write it in quotes, such as "easy"', path)
 
 
-def _plain_name(value: Any, path: tuple[str | int, ...]) -> str:
+def _plain_name(value: Any, path: Place) -> str:
     if isinstance(value, str) and PLAIN_NAME.fullmatch(value):
         return value
     rule = "it names files: letters, digits and . _ = + - only, a letter or digit first"
     raise _wrong(f"{path[-1]} is {value!r}", rule, 'Choose, say, "easy"', path)
 
 
-def _whole(value: Any, least: int, path: tuple[str | int, ...]) -> int:
+def _whole(value: Any, least: int, path: Place) -> int:
     if isinstance(value, int) and not isinstance(value, bool) and value >= least:
         return value
     raise _wrong(f"{path[-1]} is {value!r}", f"it is a whole number >= {least}", "Mend it", path)
 
 
-def _numbers(value: Any, path: tuple[str | int, ...]) -> tuple[float, ...]:
+def _numbers(value: Any, path: Place) -> tuple[float, ...]:
     if isinstance(value, list | tuple) and value and all(_is_positive(each) for each in value):
         return tuple(float(each) for each in value)
     raise _wrong(f"{path[-1]} is {value!r}", "it is a list of numbers > 0", "Choose, say, [0.5, 1, 2, 4]", path)

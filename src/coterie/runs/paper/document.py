@@ -1,24 +1,36 @@
-"""The reproduction page: a function of the stored summaries and nothing else."""
+"""The reproduction page: a function of the stored summaries and nothing else; as Markdown and as HTML."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
-from coterie.runs.paper.claims import CONTROLS, EIGHT, REGIMES, as_rows, judge, judge_controls
+from coterie.problems import PRESET_NOTES
+from coterie.runs.paper.claims import CONTROLS, judge, judge_controls
 from coterie.runs.paper.record import Record
 from coterie.runs.paper.summary import StudySummary
 from coterie.runs.paper.table import PAPER, SIZES, table_rows
+from coterie.runs.report.figures import Picture
+from coterie.runs.report.sheet import Section, write_page
+from coterie.runs.report.tables import Table
 
-THEORY = {
-    "figure-1": "Information gain and effective dimension (figure 1)",
-    "theory": "The theory",
-    "scaling": "Cost of each engine, and effective dimension by family of graphs",
-}
-TITLES = {
-    "linear": "Linear-GOB",
+TITLE = "Reproduction: what holds of the paper"
+VERDICTS = ("holds", "holds partly", "does not hold")
+STUDIES = {
+    "linear": "Linear-GOB: linear rewards, smoothed along the graph",
     "gp-draw": "Laplacian kernel, GP draw",
     "representer": "Laplacian kernel, representer draw",
+    "coop-kernels": "The five user kernels of Coop-KernelUCB",
+    "graphs": "Families of graphs",
+    "ablations": "The two factors of the kernel, and wrong settings",
+}
+COMPUTED = {
+    "figure-1": "Information gain and effective dimension (the paper's figure 1)",
+    "theory": "Clusters, regret against n, the bounds, the lemma",
+    "scaling": "Cost of each engine, and effective dimension by family of graphs",
+}
+TABLES = {
+    "table-n-literal": ("Regret against n, read literally (medium level, noise 0.1, T = 3000)", "paper-literal"),
+    "table-n": ("Regret against n, in the reading that gives the paper's numbers", "paper-table"),
 }
 
 
@@ -27,167 +39,161 @@ def read_summaries(folder: Path) -> dict[str, Record]:
     return {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))}
 
 
-def write_page(records: Mapping[str, Record], *, pictures: str = "pictures") -> str:
-    """Returns the page in Markdown.
-
-    Args:
-        records: Summaries of studies and records of the theory, by name.
-        pictures: Where the pictures lie, seen from the page.
-    """
-    studies = {name: StudySummary(record) for name, record in records.items() if "worlds" in record}
-    theory = {name: record for name, record in records.items() if "findings" in record}
-    parts = [_head(studies), _verdicts(studies, theory), _environments(studies, pictures), _controls(studies)]
-    parts += [_table_n(studies), _coop(studies, pictures), _graphs(studies, pictures), _factors(studies, pictures)]
-    parts += [_theory(name, record, pictures) for name, record in theory.items()]
-    return "\n\n".join(part for part in parts if part) + "\n"
+def write_html(records: Mapping[str, Record], path: Path, *, pictures: Path) -> Path:
+    """Returns the path of the page, written as one self-contained HTML file."""
+    return write_page(path, title=TITLE, answer=answer(records), sections=list(sections(records, pictures)))
 
 
-def _head(studies: Mapping[str, StudySummary]) -> str:
-    trials = sorted({each.record["trials"] for each in studies.values()})
-    versions = next((each.record["versions"] for each in studies.values()), {})
+def as_markdown(records: Mapping[str, Record], *, pictures: str = "pictures") -> str:
+    """Returns the page in Markdown; `pictures` is where they lie, seen from the page."""
+    parts = [f"# {TITLE}", answer(records)]
+    for section in sections(records, Path(pictures)):
+        parts += [f"## {section.title}", *section.paragraphs]
+        parts += ["\n".join(f"- {point}" for point in section.points)] if section.points else []
+        parts += [f"![{each.title}]({each.png.as_posix()})\n\n*{each.caption}*" for each in section.pictures]
+        parts += [_markdown_table(table) for table in section.tables]
+        parts += ["\n".join(f"    {command}" for command in section.commands)] if section.commands else []
+    return "\n\n".join(parts) + "\n"
+
+
+def answer(records: Mapping[str, Record]) -> str:
+    """Returns how many claims hold, in one sentence; a quick run says that it is none."""
+    found = [each["verdict"] for each in _findings(records)]
+    told = ", ".join(f"{found.count(verdict)} {_plural(verdict, found.count(verdict))}" for verdict in VERDICTS)
+    quick = any(record.get("quick") for record in records.values())
+    warning = "A quick run, made small: it shows that everything runs, and nothing else. " if quick else ""
+    return f"{warning}Of {len(found)} claims {told}."
+
+
+def sections(records: Mapping[str, Record], pictures: Path) -> Iterator[Section]:
+    """Yields the parts of the page."""
+    studies = _studies(records)
+    yield _how(records, studies)
+    rows = tuple((each["claim"], each["verdict"], each["evidence"]) for each in _findings(records))
+    columns = ("claim", "verdict", "what we measured")
+    yield Section(
+        title="Claim by claim",
+        tables=[Table(title="Claim by claim", columns=columns, rows=rows, words=frozenset({0, 1, 2}))],
+    )
+    if controls := judge_controls(studies):
+        yield Section(
+            title="Does the graph itself help? Controls that the paper lacks",
+            paragraphs=[f"{', '.join(CONTROLS)}: each tuned like the others, on the same trials."],
+            points=[f"{each['claim']}: {each['evidence']}" for each in controls],
+        )
+    for name in [each for each in STUDIES if each in studies]:
+        yield _study(name, studies[name], pictures)
+    for name in [each for each in TABLES if each in studies]:
+        yield from _table_n(name, studies[name], pictures)
+    for name in [each for each in COMPUTED if each in records]:
+        yield _computed(name, records[name], pictures)
+
+
+def _findings(records: Mapping[str, Record]) -> list[Record]:
+    computed = [each for name in COMPUTED if name in records for each in records[name]["findings"]]
+    return judge(_studies(records)) + [each for each in computed if "verdict" in each]
+
+
+def _studies(records: Mapping[str, Record]) -> dict[str, StudySummary]:
+    return {name: StudySummary(record) for name, record in records.items() if "worlds" in record}
+
+
+def _plural(verdict: str, count: int) -> str:
+    return verdict if count == 1 else verdict.replace("holds", "hold").replace("does not", "do not")
+
+
+def _how(records: Mapping[str, Record], studies: Mapping[str, StudySummary]) -> Section:
+    trials = ", ".join(str(each) for each in sorted({each.record["trials"] for each in studies.values()}))
+    versions: Mapping[str, str] = next((each.record["versions"] for each in studies.values()), {})
     told = ", ".join(f"{name} {version}" for name, version in versions.items())
-    return (
-        "# Reproduction: what holds of the paper\n\n"
-        "Written by `coterie reproduce all` from its stored results (`docs/results/`); no figure is typed in by hand. "
-        f"Trials: {', '.join(map(str, trials))}; every policy tuned on a pilot of its own trials, as in the appendix. "
-        f"Versions: {told}.\n\n"
-        "Regret is the pseudo-regret: the best candidate's expected reward minus the chosen one's. All policies of a "
-        'trial meet the same users, candidates and noise. `x ± y` is mean and standard error. "Clearly" means that the '
-        "95 % bootstrap interval of the paired difference leaves out zero. Where the paper leaves a setting open or "
-        "contradicts itself, the presets `paper-literal`, `paper-text` and `paper-table` say which reading was taken "
-        "(`docs/studies.md`)."
+    minutes = sum(record.get("minutes", 0.0) for record in records.values())
+    return Section(
+        title="How it was made",
+        paragraphs=[
+            "Written from stored results; no figure is typed in by hand. Every policy is tuned on a pilot of its own, "
+            f"as in the paper's appendix; trials: {trials or '-'}. All policies of a trial meet the same users, "
+            f"candidates and noise. It took {minutes:.0f} minutes in all. Versions: {told or '-'}.",
+            "Regret is the pseudo-regret: the best candidate's expected reward minus the chosen one's. x ± y is mean "
+            'and standard error. "Clearly" means that the 95 % bootstrap interval of the paired difference leaves out '
+            "zero. The paper leaves settings open and contradicts itself in places; the presets say which reading is "
+            "taken:",
+        ],
+        points=[f"{name}: {note}" for name, note in PRESET_NOTES.items()],
+        commands=["coterie reproduce all"],
     )
 
 
-def _verdicts(studies: Mapping[str, StudySummary], theory: Mapping[str, Record]) -> str:
-    findings = judge(studies) + [each for record in theory.values() for each in record["findings"] if "verdict" in each]
-    counts = {
-        verdict: sum(each["verdict"] == verdict for each in findings)
-        for verdict in ("holds", "holds partly", "does not hold")
-    }
-    told = ", ".join(
-        f"{count} {verdict.replace('holds', 'hold') if count != 1 and verdict != 'does not hold' else ('do not hold' if count != 1 and verdict == 'does not hold' else verdict)}"
-        for verdict, count in counts.items()
-    )
-    return f"## Claim by claim\n\nOf {len(findings)} claims {told}.\n\n" + _table(
-        ["claim", "verdict", "what we measured"], as_rows(findings)
+def _study(name: str, summary: StudySummary, pictures: Path) -> Section:
+    return Section(
+        title=STUDIES[name],
+        pictures=[_study_picture(name, summary, pictures)],
+        tables=[finals(summary)],
+        commands=[f"coterie reproduce {name}"],
     )
 
 
-def _environments(studies: Mapping[str, StudySummary], pictures: str) -> str:
-    parts = ["## The nine environments"]
-    for regime in [each for each in REGIMES if each in studies]:
-        parts += [
-            f"### {TITLES[regime]}",
-            f"`coterie reproduce {regime}`",
-            _finals(studies[regime]),
-            _picture(pictures, f"{regime}-regret", TITLES[regime]),
-        ]
-    return "\n\n".join(parts) if len(parts) > 1 else ""
-
-
-def _finals(summary: StudySummary, policies: Sequence[str] | None = None) -> str:
-    """Returns policies by worlds; the least regret of a world in bold."""
+def finals(summary: StudySummary, policies: Sequence[str] | None = None) -> Table:
+    """Returns the final regrets of policies by worlds."""
     names = policies or list(dict.fromkeys(p for w in summary.worlds for p in summary.policies(w)))
-    rows = []
-    for name in names:
-        cells = []
-        for world in summary.worlds:
-            if name not in summary.policies(world):
-                cells.append("-")
-                continue
-            found = summary.estimate(world, name)
-            cell = f"{found.mean:.4g} ± {found.std_err or 0:.2g}"
-            cells.append(f"**{cell}**" if name == summary.ranked(world)[0] else cell)
-        rows.append([name, *cells])
-    return _table(["policy", *summary.worlds], rows)
+    rows = tuple((name, *(_cell(summary, world, name) for world in summary.worlds)) for name in names)
+    best = "; ".join(f"{world}: {summary.ranked(world)[0]}" for world in summary.worlds)
+    note = f"Final regret, mean ± standard error. The least in {best}."
+    return Table(title="Final regret", columns=("policy", *summary.worlds), rows=rows, note=note)
 
 
-def _controls(studies: Mapping[str, StudySummary]) -> str:
-    findings = judge_controls(studies)
-    if not findings:
-        return ""
-    told = "\n\n".join(f"**{each['claim']}.** {each['evidence']}" for each in findings)
-    names = ", ".join(f"`{name}`" for name in CONTROLS)
-    return f"## Controls that the paper lacks\n\nDoes the graph itself help? {names}, each tuned like the others.\n\n{told}"
+def _cell(summary: StudySummary, world: str, policy: str) -> str:
+    if policy not in summary.policies(world):
+        return "-"
+    found = summary.estimate(world, policy)
+    return f"{found.mean:.4g} ± {found.std_err or 0:.2g}"
 
 
-def _table_n(studies: Mapping[str, StudySummary]) -> str:
-    parts = []
-    for name, title, note in (
-        (
-            "table-n-literal",
-            "Read literally: medium level, noise 0.1, T = 3000",
-            "A reading under which the paper's figures are out of reach: compare the random policy.",
-        ),
-        (
-            "table-n",
-            "In the reading that gives its numbers",
-            "The hard level, T = 5000, world ridge 0.1 and noise 0.4, with the graph, pool and truth redrawn in each trial. Level, horizon and noise were found by fit; noise 0.4 stands nowhere in the paper. Widths and lambda_base tuned at n = 20 and frozen.",
-        ),
-    ):
-        if name in studies and all(f"n={size}" in studies[name].worlds for size in SIZES):
-            summary = studies[name]
-            head = ["policy", *(text for size in SIZES for text in (f"n={size} ours", "paper", "ratio"))]
-            rows = table_rows(summary)
-            rest = [p for p in summary.policies("n=20") if p not in PAPER]
-            others = (
-                "\n\nBeside it, ours only (a random policy's regret falls with n too: the world itself gets flatter):\n\n"
-                + _finals(summary, rest)
-            )
-            parts.append(f"### {title}\n\n{note}\n\n{_table(head, rows)}{others}")
-    return (
-        "\n\n".join(["## The table over the number of users", "`coterie reproduce table-n`", *parts]) if parts else ""
+def _table_n(name: str, summary: StudySummary, pictures: Path) -> Iterator[Section]:
+    title, preset = TABLES[name]
+    if not all(f"n={size}" in summary.worlds for size in SIZES):
+        return
+    columns = ("policy", *(text for size in SIZES for text in (f"n={size}: ours", "the paper's", "ratio")))
+    rest = [policy for policy in summary.policies("n=20") if policy not in PAPER]
+    note = "Mean ± standard error; the ratio is ours over the paper's."
+    beside = finals(summary, rest)
+    yield Section(
+        title=title,
+        paragraphs=[
+            PRESET_NOTES[preset],
+            "Widths and lambda_base are tuned at n = 20 and frozen. The random policy's regret falls with n as well: "
+            "the world itself gets flatter, so a fall with n is not learning.",
+        ],
+        pictures=[_study_picture(name, summary, pictures)],
+        tables=[Table(title=title, columns=columns, rows=tuple(map(tuple, table_rows(summary))), note=note), beside],
+        commands=["coterie reproduce table-n"],
     )
 
 
-def _coop(studies: Mapping[str, StudySummary], pictures: str) -> str:
-    return _study(studies, "coop-kernels", "## The five user kernels of Coop-KernelUCB", pictures)
-
-
-def _graphs(studies: Mapping[str, StudySummary], pictures: str) -> str:
-    return _study(studies, "graphs", "## Families of graphs", pictures)
-
-
-def _factors(studies: Mapping[str, StudySummary], pictures: str) -> str:
-    return _study(studies, "ablations", "## The two factors of the kernel, and wrong settings", pictures)
-
-
-def _study(studies: Mapping[str, StudySummary], name: str, title: str, pictures: str) -> str:
-    if name not in studies:
-        return ""
-    summary = studies[name]
-    return "\n\n".join(
-        [
-            title,
-            f"`coterie reproduce {name}`",
-            _finals(summary),
-            _picture(pictures, f"{name}-regret", summary.record["title"]),
-        ]
+def _study_picture(name: str, summary: StudySummary, pictures: Path) -> Picture:
+    return Picture(
+        title=summary.record["title"],
+        png=pictures / f"{name}-regret.png",
+        svg=pictures / f"{name}-regret.svg",
+        caption="Mean cumulative regret, with a band of one standard error.",
     )
 
 
-def _theory(name: str, record: Record, pictures: str) -> str:
-    seen = [f"- {each['claim']}: {each['evidence']}" for each in record["findings"] if "verdict" not in each]
+def _computed(name: str, record: Record, pictures: Path) -> Section:
     drawn = [
-        _picture(pictures, each["stem"], each["title"]) + f"\n\n{each['caption']}"
-        for each in record.get("pictures", [])
+        Picture(
+            title=each["title"],
+            png=pictures / f"{each['stem']}.png",
+            svg=pictures / f"{each['stem']}.svg",
+            caption=each["caption"],
+        )
+        for each in record["pictures"]
     ]
+    seen = [f"{each['claim']}: {each['evidence']}" for each in record["findings"] if "verdict" not in each]
     command = "ablations" if name == "scaling" else name
-    return "\n\n".join(
-        [f"## {THEORY.get(name, name)}", f"`coterie reproduce {command}`", *(["\n".join(seen)] if seen else []), *drawn]
-    )
+    return Section(title=COMPUTED[name], points=seen, pictures=drawn, commands=[f"coterie reproduce {command}"])
 
 
-def _picture(folder: str, stem: str, title: str) -> str:
-    return f"![{title}]({folder}/{stem}.png)"
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[Any]]) -> str:
-    lines = [list(head), ["---"] * len(head), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
-
-
-def names_of_the_eight() -> list[str]:
-    """Returns the paper's eight policies."""
-    return list(EIGHT)
+def _markdown_table(table: Table) -> str:
+    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
+    text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return f"{text}\n\n{table.note}" if table.note else text

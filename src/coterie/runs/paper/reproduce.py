@@ -4,12 +4,13 @@ import json
 import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from time import monotonic
 from typing import Any, Protocol
 
 from coterie.errors import StoreError
 from coterie.runs.console import find_study, run_and_report
 from coterie.runs.paper import gain, scaling, theory
-from coterie.runs.paper.document import read_summaries, write_page
+from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
 from coterie.runs.paper.record import Record
 from coterie.runs.paper.summary import summarise
 from coterie.runs.store import Store
@@ -59,17 +60,26 @@ def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bo
             _run_numbers(name, out, quick=quick, resume=resume, tell=tell)
         else:
             _run_study(name, out, quick=quick, jobs=jobs, resume=resume)
-    page = out / "reproduction.md"
-    page.write_text(write_page(read_summaries(out / "results")), encoding="utf-8")
-    tell(f"\nClaim by claim: {page}")
+    return write_pages(out, tell)
+
+
+def write_pages(out: Path, tell: Callable[[str], None]) -> Path:
+    """Writes the page from the stored summaries, as Markdown and as HTML, and returns the path of the latter."""
+    records = read_summaries(out / "results")
+    (out / "reproduction.md").write_text(as_markdown(records), encoding="utf-8")
+    page = write_html(records, out / "reproduction.html", pictures=out / "pictures")
+    tell(f"\n{answer(records)}\nClaim by claim: {page}  (open it in any browser)")
     return page
 
 
 def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) -> None:
-    folder = out / name
+    folder, start = out / name, monotonic()
     run_and_report(find_study(name).changed(quick=quick), folder, jobs=jobs, resume=resume, tables=False)
-    _write(out / "results" / f"{name}.json", summarise(Store(folder).results()))
-    _copy_picture(folder / "figures" / "regret.png", out / "pictures" / f"{name}-regret.png")
+    path = out / "results" / f"{name}.json"
+    minutes = (monotonic() - start) / 60 + (json.loads(path.read_text())["minutes"] if path.exists() else 0.0)
+    _write(path, {**summarise(Store(folder).results()), "quick": quick, "minutes": round(minutes, 2)})
+    for ending in ("png", "svg"):
+        _copy(folder / "figures" / f"regret.{ending}", out / "pictures" / f"{name}-regret.{ending}")
 
 
 def _run_numbers(name: str, out: Path, *, quick: bool, resume: bool, tell: Callable[[str], None]) -> None:
@@ -82,8 +92,10 @@ def _run_numbers(name: str, out: Path, *, quick: bool, resume: bool, tell: Calla
         tell(f"{name}: finished already")
         return
     tell(f"{name}: computing")
+    start = monotonic()
     record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
     drawn = NUMBERS[name].draw(record, out / "pictures")
+    record["quick"], record["minutes"] = quick, round((monotonic() - start) / 60, 2)
     record["pictures"] = [{"title": title, "stem": Path(stem).name, "caption": text} for title, stem, text in drawn]
     _write(path, record)
 
@@ -95,6 +107,6 @@ def _write(path: Path, record: Record) -> None:
     partial.replace(path)
 
 
-def _copy_picture(source: Path, target: Path) -> None:
+def _copy(source: Path, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     shutil.copyfile(source, target)

@@ -1,0 +1,22 @@
+"""The paper's theory beside data: clusters, growth with n, regret bounds, and the lemma on cumulative uncertainty."""
+
+from pathlib import Path
+
+from coterie.runs.paper.parts import draw_parts, run_parts
+from coterie.runs.paper.pictures import Drawn
+from coterie.runs.paper.record import Record, Tell
+from coterie.runs.paper.theory import bounds, clusters, growth, uncertainty
+
+__all__ = ["draw", "run"]
+
+PARTS = {"clusters": clusters, "growth": growth, "bounds": bounds, "uncertainty": uncertainty}
+
+
+def run(quick: bool, tell: Tell) -> Record:
+    """Returns the record of the theory: each part with its settings and data, and all findings."""
+    return run_parts("theory", PARTS, quick, tell)
+
+
+def draw(record: Record, folder: Path) -> list[Drawn]:
+    """Returns title, path without ending, and caption of each picture, written as PNG and SVG."""
+    return draw_parts(PARTS, record, folder)

@@ -1,0 +1,178 @@
+"""Disjoint clusters in the regime T = C n: the effective dimension against their number, and the operator bound."""
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.kernels import Green
+from coterie.runs.paper import spectral
+from coterie.runs.paper.pictures import BLUE, MARKERS, ORANGE, SHADES, Drawn, legend_below, log_axis, saved
+from coterie.runs.paper.record import Record, Tell, finding, mean_and_error, plain, slope, span, verdict_of
+from coterie.runs.report.style import finish, new_figure
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """n users in k equal complete graphs; C rounds a user."""
+
+    n_users: int = 240
+    n_clusters: tuple[int, ...] = (1, 2, 3, 4, 6, 8, 12, 24, 60, 120, 240)
+    rounds_per_user: int = 4
+    laplacian_ridge: float = 0.1
+    noise_vars: tuple[float, ...] = (0.01, 0.1, 1.0)
+    repeats: int = 8
+    seed: int = 2
+
+
+QUICK = Settings(n_users=60, n_clusters=(1, 2, 4, 12, 60), repeats=2)
+
+
+def measure(quick: bool, tell: Tell) -> Record:
+    """Returns for each k and lambda the gain, the effective dimension, and the operator bound with and without 1/n."""
+    settings = QUICK if quick else Settings()
+    cells = []
+    for n_clusters in settings.n_clusters:
+        tell(f"theory (1): {n_clusters} clusters of {settings.n_users // n_clusters} users")
+        gains = _gains(settings, n_clusters)
+        for column, noise_var in zip(gains.T, settings.noise_vars, strict=True):
+            cells.append(
+                {"n_clusters": n_clusters, "noise_var": noise_var} | _cell(settings, n_clusters, noise_var, column)
+            )
+    result: Record = plain({"settings": asdict(settings), "cells": cells})
+    return result
+
+
+def _gains(settings: Settings, n_clusters: int) -> Array:
+    """Returns the gains of i.i.d. designs: repeats x noise variances."""
+    graph = spectral.disjoint_cliques(settings.n_users, n_clusters)
+    user_cov = Green(laplacian_ridge=settings.laplacian_ridge).matrix(graph)
+    horizon = settings.n_users * settings.rounds_per_user
+    gains = []
+    for repeat in range(settings.repeats):
+        design = spectral.iid_design(settings.n_users, horizon, np.random.default_rng([settings.seed, repeat]))
+        gains.append(
+            [
+                spectral.gains_of_design(user_cov, *design, noise_var=noise_var, horizons=[horizon])[0]
+                for noise_var in settings.noise_vars
+            ]
+        )
+    return np.array(gains)
+
+
+def _cell(settings: Settings, n_clusters: int, noise_var: float, gains: Array) -> Record:
+    graph, horizon = (
+        spectral.disjoint_cliques(settings.n_users, n_clusters),
+        settings.n_users * settings.rounds_per_user,
+    )
+    most = spectral.largest_variance(graph, settings.laplacian_ridge)
+    dims = spectral.effective_dim(gains, horizon=np.array(horizon), max_variance=most, noise_var=noise_var)
+    dim, error = mean_and_error(dims)
+    values, arms = spectral.user_eigenvalues(graph, settings.laplacian_ridge), spectral.cube_spectrum()
+    operator = {
+        name: spectral.operator_bound(values, arms, horizon=horizon, noise_var=noise_var, uniform_users=uniform)
+        for name, uniform in (("operator", False), ("operator_uniform", True))
+    }
+    return {"gain": float(gains.mean()), "dim": dim, "dim_error": error, "max_variance": most} | operator
+
+
+def findings(record: Record) -> list[Record]:
+    """Returns what the clusters say of the paper's generalisation, and of the operator bound."""
+    return [_proportional(record), _bounded(record), _operator(record)]
+
+
+def _line(record: Record, noise_var: float) -> list[Record]:
+    return [cell for cell in record["cells"] if cell["noise_var"] == noise_var]
+
+
+def _proportional(record: Record) -> Record:
+    told, rises = [], []
+    for noise_var in record["settings"]["noise_vars"]:
+        few = [cell for cell in _line(record, noise_var) if cell["n_clusters"] <= record["settings"]["n_users"] / 10]
+        rises += list(np.diff([cell["dim"] for cell in few]) > 0)
+        steep = slope([cell["n_clusters"] for cell in few], [cell["dim"] for cell in few])
+        told.append(f"{steep:.2f} at lambda = {noise_var:g} ({few[0]['dim']:.3g} to {few[-1]['dim']:.3g})")
+    most = few[-1]["n_clusters"]
+    return finding(
+        "The effective dimension counts the clusters: it is a soft proxy for k.",
+        "holds partly" if all(rises) else "does not hold",
+        f"From k = 1 to {most} it rises in {sum(rises)} of {len(rises)} steps, with a log-log slope of "
+        f"{'; '.join(told)}. A count of clusters would have slope 1, and begin at 1.",
+    )
+
+
+def _bounded(record: Record) -> Record:
+    settings = record["settings"]
+    ratios = []
+    for cell in record["cells"]:
+        bound = cell["n_clusters"] * spectral.clique_bound(
+            settings["rounds_per_user"], laplacian_ridge=settings["laplacian_ridge"], noise_var=cell["noise_var"]
+        )
+        ratios.append(bound / cell["gain"])
+    return finding(
+        "With k disjoint clusters and T <= C n the effective dimension is O(k / log T).",
+        verdict_of(sum(r >= 1 for r in ratios), len(ratios)),
+        f"The gain is below k C / lambda (1 / rho + 1), which the trace gives, in {sum(r >= 1 for r in ratios)} of "
+        f"{len(ratios)} cells; the bound is {span(ratios)} times the gain. Note that the small eigenvalues are about "
+        "k / n, not 1 / n, and that K_max in the denominator of d-tilde grows with k.",
+    )
+
+
+def _operator(record: Record) -> Record:
+    printed = [cell["operator"] / cell["gain"] for cell in record["cells"]]
+    uniform = [cell["operator_uniform"] / cell["gain"] for cell in record["cells"]]
+    held = sum(r >= 1 for r in uniform)
+    return finding(
+        "The operator bound with and without the 1/n of uniform users",
+        None,
+        f"From one clique to users without any edge, the printed bound is {span(printed)} times the i.i.d. gain; with "
+        f"1/n it is {span(uniform)} times, and still above it in {held} of {len(uniform)} cells.",
+    )
+
+
+def draw(record: Record, folder: Path) -> list[Drawn]:
+    """Returns the pictures of the clusters: effective dimension, and operator bound over gain, against k."""
+    figure, (left, right) = new_figure(9.5, 3.9, columns=2)
+    for noise_var, colour, marker in zip(record["settings"]["noise_vars"], SHADES[::2], MARKERS, strict=False):
+        _dimension_line(left, _line(record, noise_var), f"lambda = {noise_var:g}", colour, marker)
+    _operator_lines(right, record)
+    finish(left, title="effective dimension", xlabel="clusters k", ylabel="effective dimension")
+    finish(right, title="operator bound / i.i.d. gain", xlabel="clusters k", ylabel="ratio")
+    left.legend(frameon=False, fontsize=9)
+    legend_below(figure, right, columns=3)
+    settings = record["settings"]
+    title = "Disjoint clusters in the regime T = C n"
+    caption = (
+        f"{settings['n_users']} users in k complete graphs of equal size, T = {settings['rounds_per_user']} n, "
+        f"rho = {settings['laplacian_ridge']:g}, means of {settings['repeats']} i.i.d. designs. Dotted: proportional "
+        "to k. Right: as printed (dashed), and with the 1/n of uniform users (solid)."
+    )
+    return [saved(figure, folder / "theory-1-clusters", title, caption)]
+
+
+def _dimension_line(axes: Any, cells: list[Record], label: str, colour: str, marker: str) -> None:
+    clusters = np.array([cell["n_clusters"] for cell in cells])
+    dims = [cell["dim"] for cell in cells]
+    errors = [cell["dim_error"] for cell in cells]
+    axes.errorbar(clusters, dims, yerr=errors, color=colour, marker=marker, markersize=4, label=label)
+    axes.plot(clusters[:6], dims[0] * clusters[:6], color=colour, linestyle=":", linewidth=1)
+    log_axis(axes.xaxis)
+    log_axis(axes.yaxis)
+
+
+def _operator_lines(axes: Any, record: Record) -> None:
+    for noise_var, marker in zip(record["settings"]["noise_vars"], MARKERS, strict=False):
+        cells = _line(record, noise_var)
+        clusters = [cell["n_clusters"] for cell in cells]
+        for key, label, colour, dashes in (
+            ("operator", "as printed", BLUE, "--"),
+            ("operator_uniform", "with 1/n", ORANGE, "-"),
+        ):
+            ratio = [cell[key] / cell["gain"] for cell in cells]
+            style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4}
+            axes.plot(clusters, ratio, label=f"{label}, lambda = {noise_var:g}", **style)
+    axes.axhline(1, color="#555555", linewidth=0.8)
+    log_axis(axes.xaxis)
+    log_axis(axes.yaxis)

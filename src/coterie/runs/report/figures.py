@@ -1,0 +1,185 @@
+"""The pictures of a study: regret over the rounds, and regret at the end."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.runs.report.numbers import contenders, final_regrets
+from coterie.runs.report.style import Look, finish, looks, new_figure, plain, save_figure
+from coterie.runs.report.tables import ordered
+from coterie.runs.results import Results
+
+MOST_POINTS = 400
+POINTS_IN_ALL = 11_000  # keeps the SVG of nine worlds and sixteen policies under 300 kB
+DIRECT_LABELS = 6
+LABEL_GAP = 0.055  # the height of a label as a share of the axis
+WIDTHS = {1: 8.0, 2: 9.5, 3: 11.0}  # in inches, by panels in a row
+SMALL = 8.5
+FAR_UP = 1.5  # times the largest regret of the others
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture in two files, with what it is called and how to read it."""
+
+    title: str
+    png: Path
+    svg: Path
+    caption: str
+
+
+def draw_study(results: Results, folder: Path) -> list[Picture]:
+    """Returns the pictures of a study, drawn into the folder as PNG and SVG."""
+    trials = _trials(results)
+    band = "" if trials == "one trial" else ", with a band of one standard error"
+    interval = "" if trials == "one trial" else " with its 95 % bootstrap interval"
+    curves = save_figure(draw_curves(results), folder / "regret")
+    dots = save_figure(draw_finals(results), folder / "final-regret")
+    return [
+        _picture("Regret over the rounds", curves, f"Mean cumulative regret over {trials}{band}. {_cut(results)}"),
+        _picture("Regret at the end", dots, f"Mean final regret over {trials}{interval}, the best on top."),
+    ]
+
+
+def _cut(results: Results) -> str:
+    """Returns how to read the panels, and in which of them a line leaves the picture."""
+    cut = [world for world in results.worlds if _top(results, world, contenders(results, world)) is not None]
+    told = f" In {', '.join(cut)} the random policy is far above the others and leaves the panel." if cut else ""
+    return f"Lower is better.{told}"
+
+
+def _picture(title: str, paths: Sequence[Path], caption: str) -> Picture:
+    return Picture(title=title, png=paths[0], svg=paths[1], caption=caption)
+
+
+def _trials(results: Results) -> str:
+    counts = [results.n_trials(world) for world in results.worlds]
+    if max(counts) == 1:
+        return "one trial"
+    return f"{max(counts)} trials" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)} trials"
+
+
+def draw_curves(results: Results) -> Any:
+    """Returns the picture of cumulative regret: one panel a world, one line a policy, a band of one standard error."""
+    shown = {world: contenders(results, world) for world in results.worlds}
+    policies = [policy for policy in ordered([results]) if any(policy in each for each in shown.values())]
+    styles = looks(policies)
+    points = POINTS_IN_ALL // (3 * sum(map(len, shown.values())))  # a line, and the two edges of its band
+    figure, panels = _panels(len(shown), row_height=3.9 if len(shown) == 1 else 2.9)
+    for axes, world in zip(panels, shown, strict=True):
+        for place, policy in enumerate(shown[world]):
+            marked = (place + 0.5) / len(shown[world])
+            _curve(axes, results.cum_regret(world, policy), styles[policy], points=points, marked=marked)
+        finish(axes, title=plain(world), xlabel="round", ylabel="cumulative regret")
+        axes.set_xlim(0, results.regrets[world][shown[world][0]].shape[1])
+        axes.set_ylim(bottom=0.0, top=_top(results, world, shown[world]))
+    _name_lines(figure, panels, results, shown, {policy: styles[policy] for policy in policies})
+    return figure
+
+
+def _top(results: Results, world: str, policies: Sequence[str]) -> float | None:
+    """Returns where to cut the panel: above all but `random`, if that is so far up that it would flatten the rest."""
+    finals = {policy: float(results.final(world, policy).mean()) for policy in policies}
+    others = max((value for policy, value in finals.items() if policy != "random"), default=0.0)
+    return 1.12 * others if others > 0 and finals.get("random", 0.0) > FAR_UP * others else None
+
+
+def _curve(axes: Any, regret: Any, style: Look, *, points: int, marked: float) -> None:
+    """Draws the mean over trials and its band, thinned; `marked` sets the markers of different lines apart."""
+    n_trials, horizon = regret.shape
+    # Closer together at the start, where the lines bend.
+    share = np.linspace(0.0, 1.0, min(max(points, 25), MOST_POINTS)) ** 1.5
+    kept = np.unique((share * (horizon - 1)).round().astype(int))
+    mean = regret[:, kept].mean(axis=0)
+    step = max(len(kept) // 3, 1)
+    axes.plot(kept + 1, mean, **style, linewidth=1.6, markersize=4.5, markevery=(int(step * marked), step))
+    if n_trials > 1:
+        error = regret[:, kept].std(axis=0, ddof=1) / np.sqrt(n_trials)
+        axes.fill_between(kept + 1, mean - error, mean + error, color=style["color"], alpha=0.15, linewidth=0)
+
+
+def _name_lines(
+    figure: Any, panels: Sequence[Any], results: Results, shown: Mapping[str, list[str]], styles: Mapping[str, Look]
+) -> None:
+    """Names the lines at their ends if there are few and far apart, else in a legend outside the panels."""
+    (world, policies), *more = shown.items()
+    ends = {policy: float(results.final(world, policy).mean()) for policy in policies}
+    if not more and _far_apart(list(ends.values()), panels[0].get_ylim()[1]):
+        _label_ends(panels[0], ends)
+    else:
+        _legend(figure, styles, below=bool(more))
+
+
+def _far_apart(ends: Sequence[float], top: float) -> bool:
+    return len(ends) <= DIRECT_LABELS and bool(np.all(np.diff(sorted(ends)) > LABEL_GAP * top))
+
+
+def _label_ends(axes: Any, ends: Mapping[str, float]) -> None:
+    for policy, value in ends.items():
+        axes.annotate(
+            plain(policy),
+            (axes.get_xlim()[1], value),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=9,
+            annotation_clip=False,
+        )
+
+
+def _legend(figure: Any, styles: Mapping[str, Look], *, below: bool) -> None:
+    from matplotlib.lines import Line2D
+
+    lines = [Line2D([], [], **style, linewidth=1.6, markersize=4.5) for style in styles.values()]
+    columns, rows = _legend_grid(list(styles), figure.get_figwidth()) if below else (1, 0)
+    figure.set_figheight(figure.get_figheight() + 0.2 * rows)
+    place = "outside lower center" if below else "outside right upper"
+    names = [plain(policy) for policy in styles]
+    figure.legend(lines, names, loc=place, ncols=columns, frameon=False, fontsize=SMALL, handlelength=3.6)
+
+
+def _legend_grid(names: Sequence[str], width: float) -> tuple[int, int]:
+    """Returns how many columns of such names fit into this width in inches, and how many rows that makes."""
+    columns = int(np.clip(width / (0.8 + 0.075 * max(map(len, names))), 1, len(names)))
+    return columns, ceil(len(names) / columns)
+
+
+def draw_finals(results: Results) -> Any:
+    """Returns the picture of final regret: one panel a world, one dot and interval a policy, the best on top."""
+    shown = {world: contenders(results, world) for world in results.worlds}
+    styles = looks(ordered([results]))
+    most = max(map(len, shown.values()))
+    figure, panels = _panels(len(shown), row_height=0.9 + 0.22 * most)
+    for axes, world in zip(panels, shown, strict=True):
+        _dots(axes, results, world, shown[world], styles)
+        finish(axes, title=plain(world), xlabel="final regret")
+    return figure
+
+
+def _dots(axes: Any, results: Results, world: str, policies: Sequence[str], styles: Mapping[str, Look]) -> None:
+    found = final_regrets(results, world)
+    for height, policy in enumerate(policies):
+        style = {**styles[policy], "linestyle": "none"}
+        if (interval := found[policy].interval) is not None:
+            axes.plot(interval, (height, height), color=style["color"], linewidth=2.2, solid_capstyle="butt")
+        axes.plot([found[policy].mean], [height], **style, markersize=6.5)
+    axes.set_yticks(range(len(policies)), [plain(policy) for policy in policies], fontsize=SMALL)
+    axes.set_ylim(len(policies) - 0.5, -0.5)
+    axes.set_xlim(left=0.0)
+
+
+def _panels(count: int, *, row_height: float) -> tuple[Any, list[Any]]:
+    """Returns a figure with so many panels, at most three in a row."""
+    columns = 2 if count == 4 else min(count, max(WIDTHS))
+    rows = ceil(count / columns)
+    figure, axes = new_figure(WIDTHS[columns], row_height * rows, rows=rows, columns=columns)
+    panels = list(np.ravel(axes))
+    for unused in panels[count:]:
+        unused.remove()
+    for panel in panels[:count]:
+        panel.tick_params(labelsize=SMALL)
+    return figure, panels[:count]

@@ -1,0 +1,165 @@
+"""A study's numbers as tables of plain text, which the terminal and the page show alike."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from coterie.runs.extras import require_extra
+from coterie.runs.report.numbers import by_regret, differences, final_regrets, microseconds, ranks, reference
+from coterie.runs.report.words import MISSING, decimals, signed, with_error
+from coterie.runs.results import Results
+
+WORLDS_A_TABLE = 3  # what a terminal of a hundred columns and a printed page can hold
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """A table of plain text: the first column names the row, the others are numbers unless `words` says otherwise.
+
+    Attributes:
+        title: What the table shows.
+        columns: The names of the columns.
+        rows: One tuple of cells a row.
+        note: How to read it.
+        words: The columns that hold words, by position.
+    """
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    note: str = ""
+    words: frozenset[int] = frozenset({0})
+
+
+def comparison(*studies: Results) -> list[Table]:
+    """Returns all tables of one study or several: final regret, differences, ranks and time per round.
+
+    Examples:
+        >>> import numpy as np
+        >>> results = Results(name="tiny", title="", settings={}, versions={},
+        ...                   regrets={"easy": {"random": np.ones((1, 5)), "greedy": np.zeros((1, 5))}})
+        >>> [table.title for table in comparison(results)]
+        ['Final regret', 'Difference to the reference', 'Ranks']
+        >>> comparison(results)[0].rows
+        (('greedy', '0.000 ± -'), ('random', '5.000 ± -'))
+    """
+    if len(studies) == 1:
+        return [*_of_study(studies[0]), rank_table(studies)]
+    named = dict(zip(_names(studies), studies, strict=True))
+    each = [replace(t, title=f"{name}: {t.title}") for name, results in named.items() for t in _of_study(results)]
+    return [*each, *cross_tables(named), rank_table(studies)]
+
+
+def _of_study(results: Results) -> Iterator[Table]:
+    for make in (final_tables, difference_tables, time_tables):
+        yield from make(results)
+
+
+def _names(studies: Sequence[Results]) -> list[str]:
+    """Returns a name for each study, numbered where two studies have the same."""
+    names = [results.name for results in studies]
+    return [name if names.count(name) == 1 else f"{name} #{i}" for i, name in enumerate(names, start=1)]
+
+
+def ordered(studies: Sequence[Results]) -> list[str]:
+    """Returns all policies, the best first: by the mean over worlds of the place that their mean regret takes."""
+    places: dict[str, list[int]] = {}
+    for results in studies:
+        for world in results.worlds:
+            for place, policy in enumerate(by_regret(results, world)):
+                places.setdefault(policy, []).append(place)
+    return sorted(places, key=lambda policy: float(np.mean(places[policy])))
+
+
+def final_tables(results: Results) -> Iterator[Table]:
+    """Yields the final regret of each policy in each world: mean and standard error."""
+    found = {world: final_regrets(results, world) for world in results.worlds}
+    digits = decimals(each.mean for world in found.values() for each in world.values())
+    cells = {world: {name: with_error(each, digits) for name, each in found[world].items()} for world in found}
+    yield from _by_world("Final regret", cells, ordered([results]), note="Mean ± one standard error; less is better.")
+
+
+def difference_tables(results: Results) -> Iterator[Table]:
+    """Yields how much more regret each policy had than the reference of its world, trial by trial."""
+    to = {world: reference(results, world) for world in results.worlds}
+    found = {world: differences(results, world, to=to[world]) for world in results.worlds}
+    digits = decimals(each.mean for world in found.values() for each in world.values())
+    cells = {
+        world: {name: "0 (reference)" if name == to[world] else signed(each, digits) for name, each in policies.items()}
+        for world, policies in found.items()
+    }
+    note = "Final regret minus the reference's, paired by trial; 95 % bootstrap intervals, each pair by itself."
+    yield from _by_world("Difference to the reference", cells, ordered([results]), note=note)
+
+
+def time_tables(results: Results) -> Iterator[Table]:
+    """Yields the time of one round of each policy in each world, where it was kept."""
+    cells = {
+        world: {
+            name: f"{time:.1f}"
+            for name in results.policies(world)
+            if (time := microseconds(results, world, name)) is not None
+        }
+        for world in results.worlds
+    }
+    if any(cells.values()):
+        note = "Microseconds to decide and to learn, the median over trials."
+        yield from _by_world("Time per round", cells, ordered([results]), note=note)
+
+
+def rank_table(studies: Sequence[Results]) -> Table:
+    """Returns the mean rank and the wins of each policy over all trials of all worlds."""
+    rows = [(each.policy, f"{each.mean_rank:.2f}", str(each.wins), str(each.n_trials)) for each in ranks(studies)]
+    note = "Over all trials of all worlds it played. A win: nobody had less regret. An oracle has no rank."
+    return Table(title="Ranks", columns=("policy", "mean rank", "wins", "trials"), rows=tuple(rows), note=note)
+
+
+def cross_tables(studies: Mapping[str, Results]) -> Iterator[Table]:
+    """Yields the mean final regret of each policy in every world of several studies side by side."""
+    found = {
+        f"{study}: {world}": {name: each.mean for name, each in final_regrets(results, world).items()}
+        for study, results in studies.items()
+        for world in results.worlds
+    }
+    digits = decimals(mean for world in found.values() for mean in world.values())
+    cells = {world: {name: f"{mean:.{digits}f}" for name, mean in found[world].items()} for world in found}
+    yield from _by_world("Mean final regret", cells, ordered(list(studies.values())))
+
+
+def _by_world(
+    title: str, cells: Mapping[str, Mapping[str, str]], policies: Sequence[str], *, note: str = ""
+) -> Iterator[Table]:
+    """Yields tables of policies by worlds, at most three worlds each and as even as can be."""
+    worlds = list(cells)
+    n_tables = ceil(len(worlds) / WORLDS_A_TABLE)
+    for part in np.array_split(np.arange(len(worlds)), n_tables):
+        shown = [worlds[i] for i in part]
+        rows = ((policy, *(cells[world].get(policy, MISSING) for world in shown)) for policy in policies)
+        yield Table(title=title, columns=("policy", *shown), rows=tuple(rows), note=note)
+
+
+def comparison_tables(*studies: Results) -> list[Any]:
+    """Returns all tables of one study or several for the terminal."""
+    return [_for_terminal(table) for table in comparison(*studies)]
+
+
+def _for_terminal(table: Table) -> Any:
+    with require_extra("lab", "a table"):
+        from rich import box
+        from rich import table as rich_table
+        from rich.text import Text
+    shown = rich_table.Table(
+        title=Text(table.title, style="bold"),
+        title_justify="left",
+        caption=Text(table.note),
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+    )
+    for position, column in enumerate(table.columns):
+        shown.add_column(Text(column), justify="left" if position in table.words else "right")
+    for row in table.rows:
+        shown.add_row(*map(Text, row))  # text, not markup: a label may hold brackets
+    return shown
