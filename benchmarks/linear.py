@@ -1,5 +1,8 @@
 """`linear`: a graph-linear policy decides among twenty and updates, at n*d = 1000."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 import coterie as ct
@@ -74,6 +77,59 @@ class ShermanMorrison:
             inverse -= np.outer(column, column / scale)
 
 
+def river_regressions(ours: Ours) -> Callable[[], object]:
+    """River's disjoint LinUCB with our users as its arms.
+
+    Its `LinUCBDisjoint` scores one context for all arms and tells only the winner, so the regression it keeps for each
+    arm is asked directly: one `predict_one` a candidate, one `learn_one`. The contexts are dictionaries already.
+    """
+    from river.linear_model import BayesianLinearRegression
+
+    regressions = [BayesianLinearRegression() for _ in range(N_USERS)]
+    contexts = [dict(enumerate(row)) for row in ours.features.tolist()]
+
+    def upper(user: int, arm: int) -> float:
+        belief = regressions[user].predict_one(contexts[arm], with_dist=True)  # type: ignore[no-untyped-call]
+        return float(belief.mu + belief.sigma)
+
+    def run() -> None:
+        for user, shown, (_, _, reward) in zip(ours.users.tolist(), ours.shown, ours.rounds, strict=True):
+            best = max(shown.tolist(), key=lambda arm: upper(user, arm))
+            regressions[user].learn_one(contexts[best], reward)
+
+    return run
+
+
+def mabwiser_bandit(ours: Ours) -> Callable[[], object]:
+    """MABWiser's LinUCB with our users as its arms: one `predict_expectations` on all candidates, one `partial_fit`.
+
+    It scores every user for each candidate, of which one is looked at, and copies every user's model at each update.
+    """
+    bandit = _fitted(list(range(N_USERS)))
+    return lambda: _rounds(ours, [bandit] * N_USERS)
+
+
+def mabwiser_bandits(ours: Ours) -> Callable[[], object]:
+    """The same scores from a bandit for each user, with that user as its only arm: the fastest we found."""
+    bandits = [_fitted([user]) for user in range(N_USERS)]
+    return lambda: _rounds(ours, bandits)
+
+
+def _fitted(users: list[int]) -> Any:
+    from mabwiser.mab import MAB, LearningPolicy
+
+    bandit = MAB(arms=users, learning_policy=LearningPolicy.LinUCB(alpha=1.0, l2_lambda=1.0))
+    bandit.fit(users[:1], [0.0], np.zeros((1, DIMENSION)))  # it must be fitted once; this changes nothing
+    return bandit
+
+
+def _rounds(ours: Ours, bandits: list[Any]) -> None:
+    for user, shown, (_, _, reward) in zip(ours.users.tolist(), ours.shown, ours.rounds, strict=True):
+        contexts = ours.features[shown]
+        scores = [each[user] for each in bandits[user].predict_expectations(contexts)]
+        bandits[user].partial_fit([user], [reward], contexts[[int(np.argmax(scores))]])
+
+
 def rows() -> list[Row]:
     out = []
     for name in ("gob-lin", "graph-ucb"):
@@ -84,4 +140,12 @@ def rows() -> list[Row]:
     alone = Ours("per-user-linucb")
     mine, theirs = (seconds / BLOCK for seconds in medians(alone.run, ShermanMorrison(alone).run, repeats=25))
     out.append(at_most("per-user-linucb, round, d = 20", mine, theirs, 1.5, per="hand-written Sherman-Morrison loop"))
+    for peer, target, per in (
+        (river_regressions, 4.0, "river, disjoint LinUCB, users as arms"),
+        (mabwiser_bandit, 15.0, "MABWiser, LinUCB, users as arms"),
+    ):
+        mine, theirs = (seconds / BLOCK for seconds in medians(alone.run, peer(alone)))
+        out.append(at_least("per-user-linucb, round, d = 20", mine, theirs, target, per=per))
+    mine, theirs = (seconds / BLOCK for seconds in medians(alone.run, mabwiser_bandits(alone)))
+    out.append(at_most("per-user-linucb, round, d = 20", mine, theirs, None, per="MABWiser, a LinUCB for each user"))
     return out

@@ -1,13 +1,13 @@
 """Numbers only: factor, append, rank-k update, solve, log-determinant."""
 
-from coterie.algebra.blocks import BlockCovariance
+from coterie.algebra.blocks import BlockWeights
 from coterie.algebra.covariance import PendingCovariance
 from coterie.algebra.factor import JitterLog, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError
 from coterie.algebra.panels import PanelCholesky
 
 __all__ = [
-    "BlockCovariance",
+    "BlockWeights",
     "CoterieError",
     "FactorisationError",
     "JitterLog",

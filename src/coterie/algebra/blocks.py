@@ -1,52 +1,61 @@
-"""A block-diagonal matrix that loses rank-one terms: what a covariance becomes when users share nothing."""
+"""Gaussian weights in independent blocks: what a belief becomes when users share nothing."""
+
+from math import sqrt
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import blas
 
 Array = NDArray[np.float64]
 
 
-class BlockCovariance:
-    """scale[i] times the identity of size d in block i, minus `v v'` for every column subtracted inside a block.
+class BlockWeights:
+    """A Gaussian belief over blocks of d weights, independent of each other, each with covariance scale[i] I at first.
 
-    It answers as `PendingCovariance` does to a combination of columns of one block, with that block's rows only.
+    A block is one table, d rows of covariance and the mean as the last: one product with a row of features gives all
+    that is to be known of it, and one rank-one update conditions both on a value.
 
     Examples:
-        >>> cov = BlockCovariance(np.array([1.0, 4.0]), 2)
-        >>> where, column = cov.next_combination(2, np.array([1.0, 0.0]))
-        >>> where, column
-        (slice(2, 4, None), array([4., 0.]))
-        >>> column *= 0.25
-        >>> cov.commit()
-        >>> cov.run(2, 4)
-        array([[3., 0.],
-               [0., 4.]])
+        >>> weights = BlockWeights(np.array([1.0, 4.0]), 2)
+        >>> weights.condition(1, np.array([1.0, 0.0]), 3.0, 4.0)
+        (8.0, 3.0)
+        >>> weights.read(1, np.eye(2))
+        (array([1.5, 0. ]), array([2., 4.]))
     """
 
-    __slots__ = ("_block", "_blocks", "_column", "_width")
+    __slots__ = ("_ones", "_tables", "_width")
 
     def __init__(self, scale: Array, width: int) -> None:
         self._width = width
-        self._blocks = scale[:, None, None] * np.eye(width)
-        self._block = 0
-        self._column = np.zeros(width)
+        self._ones = np.ones(width)
+        self._tables = np.zeros((len(scale), width + 1, width))
+        self._tables[:, :width] = scale[:, None, None] * np.eye(width)
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return self._blocks.nbytes
+        return self._tables.nbytes
 
-    def run(self, start: int, end: int) -> Array:  # noqa: ARG002 - the block that begins here ends there
-        """Returns the block of the indices from start to end, to be read only."""
-        return np.asarray(self._blocks[start // self._width])
+    def read(self, block: int, rows: Array) -> tuple[Array, Array]:
+        """Returns mean and variance of the rows' products with a block's weights. O(d^2) for each row."""
+        table = self._tables[block]
+        products = np.dot(rows, table[: self._width])
+        products *= rows
+        return np.dot(rows, table[self._width]), np.dot(products, self._ones)
 
-    def next_combination(self, start: int, weights: Array) -> tuple[slice, Array]:
-        """Returns where the block lies, and its columns combined by the weights; `commit` takes that off. O(d^2)."""
-        self._block = start // self._width
-        self._column = self._blocks[self._block] @ weights
-        return slice(start, start + self._width), self._column
+    def covariance(self, block: int) -> Array:
+        """Returns the covariance of a block's weights, to be read only."""
+        return np.asarray(self._tables[block, : self._width])
 
-    def commit(self) -> None:
-        """Takes off `v v'` for v what the array from `next_combination` holds now. O(d^2)."""
-        column = self._column
-        self._blocks[self._block] -= column[:, None] * column
+    def condition(self, block: int, row: Array, value: float, noise: float) -> tuple[float, float]:
+        """Conditions on one value of a row's product; returns its predictive variance, and its surprise. O(d^2)."""
+        table = self._tables[block]
+        step = np.dot(table, row)
+        column = step[: self._width]
+        variance = max(blas.ddot(row, column), 0.0) + noise
+        surprise = value - step.item(self._width)
+        step[self._width] = -surprise
+        step *= 1.0 / sqrt(variance)
+        # in place, because the transpose is float64 in Fortran order; v v' keeps the covariance exactly symmetric
+        blas.dger(-1.0, column, step, a=table.T, overwrite_a=1)
+        return variance, surprise

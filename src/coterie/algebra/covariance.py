@@ -55,8 +55,8 @@ class PendingCovariance:
             blas.dgemv(-1.0, pending[:, :k], pending[j, :k], beta=1.0, y=out, overwrite_y=1)
         return out
 
-    def next_combination(self, start: int, weights: Array) -> tuple[slice, Array]:
-        """Returns the rows, all of them, and the sum of weights[i] times column start + i. O(N (d + block_size)).
+    def next_combination(self, start: int, weights: Array) -> Array:
+        """Returns the sum of weights[i] times column start + i. O(N (d + block_size)).
 
         It is laid out as by `next_column`.
         """
@@ -69,7 +69,7 @@ class PendingCovariance:
         if k:
             rows = pending[start:end, :k]
             blas.dgemv(-1.0, pending[:, :k], rows.T @ weights, beta=1.0, y=out, overwrite_y=1)
-        return slice(0, self.size), out
+        return out
 
     def run(self, start: int, end: int) -> Array:
         """Returns the square sub-matrix of the indices from start to end. O(d^2 block_size)."""

@@ -2,6 +2,7 @@
 
 from coterie.kernels.arm import (
     ArmKernel,
+    Distinct,
     Linear,
     Matern12,
     Matern32,
@@ -31,6 +32,7 @@ __all__ = [
     "ArmKernel",
     "ArmPool",
     "BandPass",
+    "Distinct",
     "Exchangeable",
     "FreeKernel",
     "GivenMatrix",

@@ -1,7 +1,8 @@
 """Arm kernels: how alike two arms are, from their features.
 
 The stationary ones see only the scaled distance d = |(x - z) / lengthscale|; `Linear` and `Polynomial`
-see the inner product. Kernels combine with `k1 + k2`, `k1 * k2` and `2.0 * k`.
+see the inner product, `Distinct` only whether two arms are the same. Kernels combine with `k1 + k2`,
+`k1 * k2` and `2.0 * k`.
 
 Examples:
     >>> pool = [[0.0, 0.0], [3.0, 4.0]]
@@ -32,6 +33,7 @@ from coterie.kernels.arithmetic import (
 
 __all__ = [
     "ArmKernel",
+    "Distinct",
     "Lengthscale",
     "Linear",
     "Matern12",
@@ -287,6 +289,25 @@ class Polynomial(ArmKernel):
     def _raised(self, products: FloatArray) -> FloatArray:
         products += self.offset
         return _power(products, self.degree)
+
+
+@dataclass(frozen=True, slots=True)
+class Distinct(ArmKernel):
+    """The kernel that is 1 for arms with the same features and 0 for others: nothing is learned of one from another.
+
+    Cost: O(n m d).
+
+    Examples:
+        >>> Distinct().cross([[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.5]])
+        array([[1., 0.]])
+    """
+
+    def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        same: FloatArray = (cdist(X, Z, "chebyshev") == 0.0).astype(np.float64)
+        return same
+
+    def _diag(self, X: FloatArray) -> FloatArray:
+        return np.ones(len(X))
 
 
 def _squared_distance(A: FloatArray, B: FloatArray) -> FloatArray:

@@ -9,11 +9,13 @@ import numpy as np
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
+from coterie.models.costs import exact_cost, grid_cost, linear_cost
 from coterie.models.dense import DenseModel
 from coterie.models.exact import ExactModel
 from coterie.models.features import FeaturesModel
 from coterie.models.grid import GridModel, grid_bytes
 from coterie.models.hybrid import HybridModel
+from coterie.models.kinds import merged
 from coterie.models.linear import LinearModel
 from coterie.models.memory import available_memory
 from coterie.models.need import check_whole
@@ -35,15 +37,6 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "linear": frozenset({"memory_limit"}),
 }
 
-# The unit of cost is one multiply-add at matrix-matrix speed. Measured in it: what a round costs before any arithmetic,
-# what one entry of a new matrix costs, and how much dearer a multiply-add is in a solve with few right-hand sides. The
-# dimension of the features plays no part: on a pool K_x is computed once.
-GRID_ROUND = 6e5
-LINEAR_ROUND = 1e6
-EXACT_ROUND = 2e6
-NEW_ENTRY = 100
-THIN_SOLVE = 2
-CANDIDATES = 5
 SMALL_GRID = 512
 
 
@@ -55,27 +48,19 @@ class EngineChoice:
     reason: str
 
 
-def grid_cost(n_pairs: int, rounds: int) -> float:
-    """Returns the cost of `rounds` rounds on `grid`: the matrix, then N^2 / 2 multiply-adds each."""
-    return NEW_ENTRY * n_pairs**2 + rounds * (n_pairs**2 / 2 + GRID_ROUND)
-
-
-def linear_cost(n_weights: int, rounds: int) -> float:
-    """Returns the cost of `rounds` rounds on `linear`: as `grid`, on users x features instead of users x arms."""
-    return NEW_ENTRY * n_weights**2 + rounds * (n_weights**2 / 2 + LINEAR_ROUND)
-
-
-def exact_cost(n_pairs: int, rounds: int) -> float:
-    """Returns the cost of `rounds` rounds on `exact`: candidates * k^2 / 2 each, with k <= N distinct pairs."""
-    growing = min(rounds, n_pairs)
-    squares = growing**3 / 3 + (rounds - growing) * float(n_pairs) ** 2
-    return THIN_SOLVE * CANDIDATES * squares / 2 + rounds * EXACT_ROUND
-
-
 def choose_engine(
-    kernel: JointKernel, *, expected_rounds: int | None = None, memory_limit: int | None = None
+    kernel: JointKernel,
+    *,
+    expected_rounds: int | None = None,
+    memory_limit: int | None = None,
+    refresh_every: int | None = None,
+    clusters: bool = False,
 ) -> EngineChoice:
     """Returns the engine that `engine="auto"` stands for: the cheapest exact one that fits in memory.
+
+    Users who are one and the same to the kernel count once, unless their covariance is to be replaced every
+    `refresh_every` rounds: then each such rebuild counts. With `clusters` it will be replaced by others that are 1
+    within a cluster and 0 across.
 
     Examples:
         >>> import numpy as np
@@ -85,38 +70,67 @@ def choose_engine(
         'exact'
         >>> choose_engine(PoolKernel(np.eye(200) + 1, np.ones((50, 50)))).engine     # one feature
         'linear'
+        >>> choose_engine(PoolKernel(np.ones((200, 200)), np.eye(50))).engine     # 200 users who are one
+        'grid'
     """
     if not isinstance(kernel, PoolKernel):
         return EngineChoice("exact", "chosen because there is no pool of arms")
-    size = kernel.n_pairs
-    n_features = int(np.linalg.matrix_rank(kernel.arm_cov, hermitian=True))
-    n_weights = kernel.n_users * n_features
-    allowed = available_memory() if memory_limit is None else memory_limit
-    pairs = f"{kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
-    if kernel.shares_nothing:
+    smaller = merged(kernel)[1] if refresh_every is None else kernel
+    if clusters or (refresh_every is None and smaller.shares_nothing and smaller.n_users > 1):
         return EngineChoice("linear", "chosen because the users share nothing, so each has a small belief alone")
-    if 2 * n_features <= kernel.n_arms and size > SMALL_GRID and grid_bytes(n_weights) <= allowed:
-        smaller = EngineChoice("linear", f"chosen because the {kernel.n_arms} arms have only {n_features} features")
-    else:
-        smaller = None
-    if grid_bytes(size) > allowed:
-        needed = f"{grid_bytes(size) / 2**30:.1f} GiB and {allowed / 2**30:.1f} are allowed"
-        return smaller or EngineChoice("exact", f"chosen because the grid of {pairs} needs {needed}")
+    allowed = available_memory() if memory_limit is None else memory_limit
+    n_features = int(np.linalg.matrix_rank(kernel.arm_cov, hermitian=True))
+    few = 2 * n_features <= kernel.n_arms and smaller.n_pairs > SMALL_GRID
+    fitting = {
+        "grid": grid_bytes(smaller.n_pairs) <= allowed,
+        "linear": few and grid_bytes(smaller.n_users * n_features) <= allowed,
+    }
     if expected_rounds is None:
-        if size <= SMALL_GRID:
-            return EngineChoice("grid", f"chosen because the grid of {pairs} is small")
-        return smaller or EngineChoice(
-            "hybrid",
-            f"chosen because the number of rounds is not known: exact while they are few, then the grid of {pairs}",
-        )
-    costs = {"grid": grid_cost(size, expected_rounds), "exact": exact_cost(size, expected_rounds)}
-    if smaller:
-        costs["linear"] = linear_cost(n_weights, expected_rounds)
-    told = ", ".join(f"{cost:.2g} on {engine!r}" for engine, cost in costs.items())
+        return _without_rounds(kernel, smaller, fitting, n_features, allowed, refresh_every)
+    costs = {"exact": exact_cost(kernel.n_pairs, expected_rounds, refresh_every)}
+    if fitting["grid"]:
+        costs["grid"] = grid_cost(smaller.n_pairs, expected_rounds, refresh_every)
+    if fitting["linear"]:
+        n_weights = smaller.n_users * n_features
+        costs["linear"] = linear_cost(n_weights, kernel.n_pairs, expected_rounds, refresh_every)
+    told = ", ".join(f"{cost:.2g} on {engine!r}" for engine, cost in sorted(costs.items()))
     return EngineChoice(
         min(costs, key=lambda engine: costs[engine]),
-        f"chosen because {expected_rounds} rounds on {pairs} cost about as many multiply-adds as {told}",
+        f"chosen because {expected_rounds} rounds on {_pairs(kernel, smaller)} cost about as many multiply-adds as "
+        f"{told}{'' if fitting['grid'] else _too_large(smaller, allowed)}",
     )
+
+
+def _without_rounds(
+    kernel: PoolKernel,
+    smaller: PoolKernel,
+    fitting: Mapping[str, bool],
+    n_features: int,
+    allowed: int,
+    refresh_every: int | None,
+) -> EngineChoice:
+    """Returns the engine where nobody says how many rounds there will be."""
+    pairs = _pairs(kernel, smaller)
+    if fitting["grid"] and smaller.n_pairs <= SMALL_GRID:
+        return EngineChoice("grid", f"chosen because the grid of {pairs} is small")
+    if refresh_every is not None:
+        often = f"the users' covariance is replaced every {refresh_every} rounds"
+        return EngineChoice("exact", f"chosen because {often}, which costs too much on the grid of {pairs}")
+    if fitting["linear"]:
+        return EngineChoice("linear", f"chosen because the {kernel.n_arms} arms have only {n_features} features")
+    if not fitting["grid"]:
+        return EngineChoice("exact", f"chosen for {pairs}{_too_large(smaller, allowed)}")
+    often = "the number of rounds is not known: exact while they are few, then"
+    return EngineChoice("hybrid", f"chosen because {often} the grid of {pairs}")
+
+
+def _pairs(kernel: PoolKernel, smaller: PoolKernel) -> str:
+    alike = "" if smaller is kernel else f", {smaller.n_users} of them distinct,"
+    return f"{kernel.n_users} users{alike} x {kernel.n_arms} arms = {smaller.n_pairs} pairs"
+
+
+def _too_large(smaller: PoolKernel, allowed: int) -> str:
+    return f"; the grid would need {grid_bytes(smaller.n_pairs) / 2**30:.1f} GiB and {allowed / 2**30:.1f} are allowed"
 
 
 def make_model(
@@ -125,6 +139,8 @@ def make_model(
     noise_var: float = 0.01,
     engine: str = "auto",
     expected_rounds: int | None = None,
+    refresh_every: int | None = None,
+    clusters: bool = False,
     engine_options: Mapping[str, Any] | None = None,
 ) -> Model:
     """Returns a model on this kernel; `engine="auto"` chooses by cost and `model.explain()` says why.
@@ -135,6 +151,8 @@ def make_model(
         noise_var: The noise variance of the rewards.
         engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
         expected_rounds: A hint for "auto".
+        refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
+        clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
             user_rank, arm_rank, correction (features).
 
@@ -158,7 +176,13 @@ def make_model(
                 "only 'memory_limit' is known there",
                 "Name the engine that the options are for",
             )
-        choice = choose_engine(kernel, expected_rounds=expected_rounds, memory_limit=limit)
+        choice = choose_engine(
+            kernel,
+            expected_rounds=expected_rounds,
+            memory_limit=limit,
+            refresh_every=refresh_every,
+            clusters=clusters,
+        )
         engine, reason = choice.engine, choice.reason
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit

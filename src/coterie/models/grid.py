@@ -11,6 +11,7 @@ from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
+from coterie.models.kinds import merged
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
 
@@ -19,6 +20,7 @@ class GridModel(ConditionedModel):
     """Mean, variance and covariance over all n x m pairs (equation 5 of the paper).
 
     A round costs n^2 m^2 / 2 multiply-adds at matrix-matrix speed; memory is one (n m)^2 matrix and a block of columns.
+    Users who are one and the same to the kernel count once in n: pooled users cost what one does.
 
     Examples:
         >>> model = GridModel(PoolKernel(np.eye(1), np.eye(2)), noise_var=1.0)
@@ -40,9 +42,9 @@ class GridModel(ConditionedModel):
     ) -> None:
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
-        require_grid_memory(pool, memory_limit)
-        size = pool.n_pairs
-        self._cov = PendingCovariance(np.empty((size, size), order="F"), block_size=block_size)
+        self._block_size, self._memory_limit = block_size, memory_limit
+        self._configure(pool, self._noise_var)
+        self._detach()
         self._reset()
 
     @property
@@ -51,23 +53,26 @@ class GridModel(ConditionedModel):
         return self._cov.nbytes + self._mean.nbytes + self._variance.nbytes
 
     def _reset(self) -> None:
-        self._n_arms = self.kernel.n_arms
-        self.kernel.fill(self._cov.restart())
-        self._mean = np.zeros(self.kernel.n_pairs)
-        self._variance = self.kernel.pair_variances()
+        if self._cov.size != self._merged.n_pairs:
+            self._detach()
+        self._merged.fill(self._cov.restart())
+        self._mean = np.zeros(self._merged.n_pairs)
+        self._variance = self._merged.pair_variances()
         self._scale = float(self._variance.max())
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""
-        pairs = arms + user * self._n_arms
-        return self._mean[pairs], np.sqrt(np.maximum(self._variance[pairs], 0.0))
+        pairs = arms + self._starts[user]
+        variance = self._variance.take(pairs)
+        np.maximum(variance, 0.0, out=variance)
+        return self._mean.take(pairs), np.sqrt(variance, out=variance)
 
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
-        return self._cov.block(arms + user * self._n_arms)
+        return self._cov.block(arms + self._starts[user])
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
-        pair = user * self._n_arms + arm
+        pair = self._starts[user] + arm
         column = self._cov.next_column(pair)
         variance = max(float(column[pair]), 0.0) + self._noise_var
         surprise = reward - float(self._mean[pair])
@@ -79,7 +84,7 @@ class GridModel(ConditionedModel):
         return variance, surprise
 
     def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
-        pairs = users * self._n_arms + arms
+        pairs = np.array(self._starts)[users] + arms
         columns = self._cov.columns(pairs)
         factor = cholesky(columns[pairs] + np.diag(noise), self.jitter, scale=self._scale)
         surprise = solve_lower(factor, values - self._mean[pairs])
@@ -90,17 +95,22 @@ class GridModel(ConditionedModel):
         return log_det_of_factor(factor), float(surprise @ surprise)
 
     def _detach(self) -> None:
-        size = self.kernel.n_pairs
-        self._cov = PendingCovariance(np.empty((size, size), order="F"), block_size=self._cov.block_size)
+        size = self._merged.n_pairs
+        self._cov = PendingCovariance(np.empty((size, size), order="F"), block_size=self._block_size)
 
     def _belief_at_rows(self) -> tuple[Array, Array]:
         return self._mean.copy(), np.maximum(self._variance, 0.0)
 
     def _prior_variance_at_rows(self) -> Array:
-        return self.kernel.pair_variances()
+        return self._merged.pair_variances()
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
-        super()._configure(require_pool(kernel, self.engine), noise_var)
+        pool = require_pool(kernel, self.engine)
+        kinds, smaller = merged(pool)
+        require_grid_memory(smaller, self._memory_limit)
+        super()._configure(pool, noise_var)
+        self._merged = smaller
+        self._starts = [kind * pool.n_arms for kind in kinds]
 
 
 def grid_bytes(n_pairs: int) -> int:
@@ -109,7 +119,7 @@ def grid_bytes(n_pairs: int) -> int:
 
 
 def require_grid_memory(kernel: PoolKernel, limit: int | None) -> None:
-    """Raises MemoryLimitError if the grid of this kernel would not fit."""
+    """Raises MemoryLimitError if the grid of this kernel, its users merged, would not fit."""
     size = kernel.n_pairs
     what = f"the grid of {kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
     require_memory(grid_bytes(size), limit, what=what, remedy="Use engine 'exact'")

@@ -10,6 +10,7 @@ from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.exact import ExactModel
 from coterie.models.grid import GridModel, require_grid_memory
+from coterie.models.kinds import merged
 from coterie.models.need import check_whole, require_pool
 
 
@@ -62,7 +63,8 @@ class HybridModel(ConditionedModel):
         if switch_after is not None:
             check_whole("switch_after", switch_after, least=0)
         self.switch_after = paper_switch(pool) if switch_after is None else switch_after
-        require_grid_memory(pool, memory_limit)
+        self._memory_limit = memory_limit
+        require_grid_memory(merged(pool)[1], memory_limit)
         self._inner: ConditionedModel = self._adopted(ExactModel(pool, noise_var=noise_var))
 
     @property
@@ -99,6 +101,7 @@ class HybridModel(ConditionedModel):
         return inner
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
+        require_grid_memory(merged(require_pool(kernel, self.engine))[1], self._memory_limit)
         super()._configure(kernel, noise_var)
         self._inner._configure(kernel, noise_var)
 

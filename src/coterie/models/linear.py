@@ -5,13 +5,14 @@ from math import log, sqrt
 import numpy as np
 from scipy.linalg import blas
 
-from coterie.algebra import BlockCovariance, PendingCovariance, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra import BlockWeights, JitterLog, PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.features import eigen_features
+from coterie.models.kinds import merged
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
 
@@ -22,7 +23,8 @@ class LinearModel(ConditionedModel):
     The features are those of the pool's kernel matrix, as many as its rank d: with a linear kernel the dimension of the
     arms, so this is the form in which the graph-linear methods (GOB.Lin, GraphUCB) are written. A round costs
     (n d)^2 / 2 multiply-adds at matrix-matrix speed, by the same pending columns as `grid`, and d^2 for each candidate.
-    Where users share nothing (a diagonal user covariance) each has a d x d block alone, and a round costs d^2.
+    Users who are one and the same to the kernel count once in n. Where the others share nothing (users alone, pooled
+    users, clusters) each kind has a d x d block alone, and a round costs d^2.
 
     Examples:
         >>> model = LinearModel(PoolKernel(np.eye(2), np.ones((3, 3))), noise_var=1.0)
@@ -37,94 +39,126 @@ class LinearModel(ConditionedModel):
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01, memory_limit: int | None = None) -> None:
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
-        self._features = eigen_features(pool.arm_cov, None, what="arm_rank")[0]
-        self._scale = pool.max_variance([])
-        size = self.n_weights
-        what = f"{pool.n_users} users x {self._features.shape[1]} features"
-        if not pool.shares_nothing:
-            needed = 8 * size * (size + default_block_size(size))
-            require_memory(needed, memory_limit, what=what, remedy="Use engine 'exact'")
-        self._cov: PendingCovariance | BlockCovariance
+        self._features = np.ascontiguousarray(eigen_features(pool.arm_cov, None, what="arm_rank")[0])
+        self._memory_limit = memory_limit
+        self._configure(pool, self._noise_var)
+        self._weights: SharedWeights | BlockWeights
         self._detach()
         self._reset()
 
     @property
     def n_weights(self) -> int:
-        """Number of users times features."""
-        return int(self.kernel.n_users * self._features.shape[1])
+        """Number of users, those who are one and the same counted once, times features."""
+        return int(self._merged.n_users * self._features.shape[1])
 
     @property
     def nbytes(self) -> int:
         """Bytes held by the belief."""
-        return self._cov.nbytes + self._weights.nbytes
+        return self._weights.nbytes
 
     def _detach(self) -> None:
-        self._cov = BlockCovariance(np.zeros(0), 0)  # holds nothing; `_reset` makes what is needed
+        self._weights = BlockWeights(np.zeros(0), 0)  # holds nothing; `_reset` makes what is needed
 
     def _reset(self) -> None:
-        n_features, user_cov = self._features.shape[1], self.kernel.user_cov
-        if self.kernel.shares_nothing:
-            self._cov = BlockCovariance(user_cov.diagonal(), n_features)
-        else:
-            if not isinstance(self._cov, PendingCovariance):
-                self._cov = PendingCovariance(np.empty((self.n_weights, self.n_weights), order="F"))
-            PoolKernel(user_cov, np.eye(n_features)).fill(self._cov.restart())
-        self._weights = np.zeros(self.n_weights)
+        n_features = self._features.shape[1]
+        if self._merged.shares_nothing:
+            self._weights = BlockWeights(self._merged.user_cov.diagonal(), n_features)
+            return
+        if not (isinstance(self._weights, SharedWeights) and self._weights.size == self.n_weights):
+            self._weights = SharedWeights(self._merged.n_users, n_features)
+        self._weights.restart(self._merged.user_cov)
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""
-        rows, start, end = self._place(user, arms)
-        variance = np.einsum("ij,ij->i", rows @ self._cov.run(start, end), rows)
-        return rows @ self._weights[start:end], np.sqrt(np.maximum(variance, 0.0))
+        mean, variance = self._weights.read(self._kinds[user], self._features.take(arms, axis=0))
+        np.maximum(variance, 0.0, out=variance)
+        return mean, np.sqrt(variance, out=variance)
 
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
-        rows, start, end = self._place(user, arms)
-        return np.asarray(rows @ self._cov.run(start, end) @ rows.T)
-
-    def _place(self, user: int, arms: Index) -> tuple[Array, int, int]:
-        """Returns the features of the arms, and where the user's weights begin and end."""
-        n_features = self._features.shape[1]
-        return self._features[arms], user * n_features, (user + 1) * n_features
+        rows = self._features.take(arms, axis=0)
+        return np.asarray(rows @ self._weights.covariance(self._kinds[user]) @ rows.T)
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
-        return self._condition_on(user, self._features[arm], reward, self._noise_var)
+        return self._weights.condition(self._kinds[user], self._features[arm], reward, self._noise_var)
 
-    def _condition_on(self, user: int, row: Array, value: float, noise: float) -> tuple[float, float]:
-        """Conditions on one value with this noise variance; returns its predictive variance and its surprise."""
-        start = user * len(row)
-        end = start + len(row)
-        where, column = self._cov.next_combination(start, row)
-        variance = max(float(row @ column[start - where.start : end - where.start]), 0.0) + noise
-        surprise = value - float(row @ self._weights[start:end])
+    def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
+        rows, kinds = self._features[arms], np.array(self._kinds)[users]
+        if isinstance(self._weights, SharedWeights):
+            return self._weights.condition_many(kinds, rows, values, noise, self.jitter, self._scale)
+        together = zip(kinds.tolist(), rows, values.tolist(), noise.tolist(), strict=True)
+        each = [self._weights.condition(*one) for one in together]
+        return sum(log(variance) for variance, _ in each), sum(gap * gap / variance for variance, gap in each)
+
+    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
+        pool = require_pool(kernel, self.engine)
+        kinds, smaller = merged(pool)
+        if not smaller.shares_nothing:
+            what = f"{smaller.n_users} users x {self._features.shape[1]} features"
+            size = smaller.n_users * self._features.shape[1]
+            needed = 8 * size * (size + default_block_size(size))
+            require_memory(needed, self._memory_limit, what=what, remedy="Use engine 'exact'")
+        super()._configure(pool, noise_var)
+        self._kinds, self._merged = kinds, smaller
+        self._scale = pool.max_variance([])
+
+
+class SharedWeights:
+    """A Gaussian belief over d weights of each user, all of them together: it answers as `BlockWeights` does."""
+
+    __slots__ = ("_cov", "_mean", "_width", "size")
+
+    def __init__(self, n_users: int, width: int) -> None:
+        self.size = n_users * width
+        self._width = width
+        self._cov = PendingCovariance(np.empty((self.size, self.size), order="F"))
+        self._mean = np.zeros(self.size)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return self._cov.nbytes + self._mean.nbytes
+
+    def restart(self, user_cov: Array) -> None:
+        """Goes back to mean 0 and covariance user_cov (x) I, in place."""
+        PoolKernel(user_cov, np.eye(self._width)).fill(self._cov.restart())
+        self._mean[:] = 0.0
+
+    def read(self, user: int, rows: Array) -> tuple[Array, Array]:
+        """Returns mean and variance of the rows' products with a user's weights."""
+        start, end = user * self._width, (user + 1) * self._width
+        variance = np.einsum("ij,ij->i", rows @ self._cov.run(start, end), rows)
+        return rows @ self._mean[start:end], variance
+
+    def covariance(self, user: int) -> Array:
+        """Returns the covariance of a user's weights."""
+        return self._cov.run(user * self._width, (user + 1) * self._width)
+
+    def condition(self, user: int, row: Array, value: float, noise: float) -> tuple[float, float]:
+        """Conditions on one value of a row's product; returns its predictive variance, and its surprise."""
+        start, end = user * self._width, (user + 1) * self._width
+        column = self._cov.next_combination(start, row)
+        variance = max(float(row @ column[start:end]), 0.0) + noise
+        surprise = value - float(row @ self._mean[start:end])
         root = sqrt(variance)
         column *= 1.0 / root
-        self._weights[where] += (surprise / root) * column
+        self._mean += (surprise / root) * column
         self._cov.commit()
         return variance, surprise
 
-    def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
-        rows = self._features[arms]
-        if isinstance(self._cov, BlockCovariance):
-            each = [
-                self._condition_on(*one)
-                for one in zip(users.tolist(), rows, values.tolist(), noise.tolist(), strict=True)
-            ]
-            return sum(log(variance) for variance, _ in each), sum(gap * gap / variance for variance, gap in each)
-        n_features = rows.shape[1]
-        columns = np.empty((self.n_weights, len(users)), order="F")
+    def condition_many(
+        self, users: Index, rows: Array, values: Array, noise: Array, jitter: JitterLog, scale: float
+    ) -> tuple[float, float]:
+        """Conditions on values of distinct products at once; returns log det S and r' S^-1 r, as engines do."""
+        columns = np.empty((self.size, len(users)), order="F")
         for i, user in enumerate(users.tolist()):
-            columns[:, i] = self._cov.next_combination(user * n_features, rows[i])[1]
-        own = users[:, None] * n_features + np.arange(n_features)
+            columns[:, i] = self._cov.next_combination(user * self._width, rows[i])
+        own = users[:, None] * self._width + np.arange(self._width)
         inner = np.einsum("id,idj->ij", rows, columns[own])
-        surprise = values - np.einsum("id,id->i", rows, self._weights[own])
-        factor = cholesky(inner + np.diag(noise), self.jitter, scale=self._scale)
+        surprise = values - np.einsum("id,id->i", rows, self._mean[own])
+        factor = cholesky(inner + np.diag(noise), jitter, scale=scale)
         whitened = solve_lower(factor, surprise)
         columns = blas.dtrsm(1.0, factor, columns, side=1, lower=1, trans_a=1, overwrite_b=1)
         self._cov.subtract_block(columns)
-        self._weights += columns @ whitened
+        self._mean += columns @ whitened
         return log_det_of_factor(factor), float(whitened @ whitened)
-
-    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
-        super()._configure(require_pool(kernel, self.engine), noise_var)
-        self._scale = self.kernel.max_variance([])

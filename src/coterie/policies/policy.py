@@ -1,7 +1,9 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import count, product
 from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -24,9 +26,8 @@ from coterie.kernels import ArmPool
 from coterie.models import Model
 from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
-from coterie.policies.schedules import SpectralSchedule
+from coterie.policies.followers import Follower
 from coterie.policies.scores import Score
-from coterie.policies.similarity import LearnedSimilarity
 from coterie.policies.widths import Width, checked_width, width_at
 
 Index = NDArray[np.intp]
@@ -51,21 +52,19 @@ class Policy:
         model: Model,
         score: Score,
         width: Width,
-        schedule: SpectralSchedule | None = None,
-        similarity: LearnedSimilarity | None = None,
+        followers: Sequence[Follower] = (),
         seed: int = 0,
     ) -> None:
         _check_parts(graph, arms, model, score)
         self.name = name
         self.graph = graph
         self.arms = arms
-        self.model = model
+        self._model = model
         self.width = checked_width(width)
         self.seed = seed
         self.n_decisions = 0
         self._score = score
-        self._schedule = schedule
-        self._similarity = similarity
+        self._followers = tuple(followers)
         self._refused = ""
         self._draws = Draws(seed)
         self._users = graph.users
@@ -78,6 +77,16 @@ class Policy:
     def __repr__(self) -> str:
         return f"Policy({self.name!r}, {self.graph.n_users} users, {self.model.n_observations} observations)"
 
+    @property
+    def model(self) -> Model:
+        """The belief, from all rewards."""
+        return self._model
+
+    @property
+    def n_rewards(self) -> int:
+        """Rewards learned so far."""
+        return self._model.n_observations
+
     def select(self, user: UserId, candidates: Any = None) -> Choice:
         """Returns the choice for this user among the candidates.
 
@@ -88,44 +97,31 @@ class Policy:
         row = self._user_row(user)
         arms = self._candidates(candidates)
         number = self.n_decisions
-        model = self.model
-        mean, std = model.read(row, arms)
-        width = self.width
-        if callable(width):
-            width = width_at(width, model.n_observations + 1, model)
-        score = self._score(mean, std, width, model=model, user=row, arms=arms, draws=self._draws, number=number)
-        if getattr(score, "shape", None) != mean.shape:
-            raise DimensionError(
-                f"the score has shape {np.shape(score)}",
-                f"it is one number for each of {len(mean)} candidates",
-                "Mend it",
-            )
-        best = self._best(score, row, arms, number)
+        best, mean, std, score = self._decide(row, arms, number)
         self.n_decisions = number + 1
         arm = arms[best] if self.arms is None else self._arm_ids[arms[best]]
-        return Choice(self._users[row], arm, best, float(mean[best]), float(std[best]), float(score[best]), number)
+        return Choice(self._users[row], arm, best, mean, std, score, number)
 
     def update(self, user: UserId, arm: Any, reward: float) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""
         row = self._user_row(user)
         value = checked_reward(reward)
-        if self.arms is None:
-            self.model.update(row, arm, value)
-        else:
-            self.model.learn(row, self._arm_row(arm), value)
-        if self._schedule is not None or self._similarity is not None:
-            self._adapt(self.model.n_observations)
+        column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
+        self._learn(row, column, value)
+        if self._followers:
+            self._follow(self.n_rewards, row, column, value)
 
     def update_many(self, users: Iterable[UserId], arms: Iterable[Any], rewards: Iterable[float]) -> None:
         """Learns many rewards at once; the same belief as one by one, faster; on an error nothing has changed."""
         rows = [self._user_row(user) for user in _as_list("users", users)]
         given = _as_list("arms", arms)
         columns = given if self.arms is None else [self._arm_row(arm) for arm in given]
-        before = self.model.n_observations
-        self.model.update_many(rows, columns, _as_list("rewards", rewards))
-        if self._schedule is not None or self._similarity is not None:
-            for t in range(before + 1, self.model.n_observations + 1):
-                self._adapt(t)
+        values = _as_list("rewards", rewards)
+        before = self.n_rewards
+        self._learn_many(rows, columns, values)
+        if self._followers:
+            for t, row, column, value in zip(count(before + 1), rows, columns, values, strict=False):
+                self._follow(t, row, self._model.checked_arm(column), checked_reward(value))
 
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
@@ -140,6 +136,35 @@ class Policy:
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
         return f"{self.name}: {self.model.explain()}{self._refused}"
+
+    def _decide(self, row: int, arms: Any, number: int) -> tuple[int, float, float, float]:
+        """Returns the position of the chosen arm, and its mean, std and score."""
+        model = self._model
+        mean, std = model.read(row, arms)
+        width = self.width
+        if callable(width):
+            width = width_at(width, model.n_observations + 1, model)
+        score = self._score(mean, std, width, model=model, user=row, arms=arms, draws=self._draws, number=number)
+        if getattr(score, "shape", None) != mean.shape:
+            raise DimensionError(
+                f"the score has shape {np.shape(score)}",
+                f"it is one number for each of {len(mean)} candidates",
+                "Mend it",
+            )
+        best = self._best(score, row, arms, number)
+        return best, mean.item(best), std.item(best), float(score[best])
+
+    def _learn(self, row: int, column: Any, value: float) -> None:
+        """Learns one reward from values that were checked already."""
+        self._model.learn(row, column, value)
+
+    def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
+        """Learns many rewards, and raises before any change if one of them is no good."""
+        self._model.update_many(rows, columns, values)
+
+    def _followed(self) -> Iterable[Model]:
+        """Returns the models whose settings follow the rewards."""
+        return (self._model,)
 
     def _best(self, score: Array, row: int, arms: Any, number: int) -> int:
         """Returns the position of the highest score, ties broken at random."""
@@ -157,7 +182,7 @@ class Policy:
 
     def _tolerance(self, row: int, arms: Any) -> float:
         """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std."""
-        kernel = self.model.kernel
+        kernel = self._model.kernel
         if self.arms is None:
             return TIE_TOLERANCE * sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max()))
         if self._tie_kernel is not kernel:
@@ -166,28 +191,17 @@ class Policy:
             self._tie_kernel = kernel
         return self._tie_tolerances[row]
 
-    def _adapt(self, t: int) -> None:
-        """Lets the noise variance and the user similarity follow what t observations call for.
+    def _follow(self, t: int, row: int, column: Any, value: float) -> None:
+        """Lets the model's settings follow reward number t.
 
-        The rewards are learned by now, so a change that the model refuses is no error of the caller's: the model keeps
+        The reward is learned by now, so a change that the model refuses is no error of the caller's: the model keeps
         the settings it has, and `explain` tells.
         """
-        try:
-            if self._schedule is not None:
-                self._follow_schedule(self._schedule, t)
-            if self._similarity is not None:
-                self._similarity.follow(self.model, t, self._features_of)
-        except CoterieError as refusal:
-            self._refused = f" The change due after {t} rewards was not made: {refusal}"
-
-    def _features_of(self, arms: Any) -> Array:
-        return np.asarray(arms if self.arms is None else self.arms.features[arms])
-
-    def _follow_schedule(self, schedule: SpectralSchedule, t: int) -> None:
-        if schedule.is_epoch(t):
-            noise_var = schedule.value(t, spectral_ratio=self.graph.spectral_ratio)
-            if schedule.moves(self.model.noise_var, noise_var):
-                self.model.set_noise_var(noise_var)
+        for follower, model in product(self._followers, self._followed()):
+            try:
+                follower.follow(model, t, row, column, value)
+            except CoterieError as refusal:
+                self._refused = f" The change due after {t} rewards was not made: {refusal}"
 
     def _user_row(self, user: UserId) -> int:
         try:
@@ -218,16 +232,16 @@ class Policy:
         if candidates is None:
             return np.arange(len(self.arms))
         ids = _as_list("candidates", candidates)
+        if not ids:
+            raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
         try:
-            rows = [self._arm_index[arm] for arm in ids]
+            rows = itemgetter(*ids)(self._arm_index) if len(ids) > 1 else (self._arm_index[ids[0]],)
         except (KeyError, TypeError):
             rows = [self._arm_row(arm) for arm in ids]
-        if not rows:
-            raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
         if len(set(rows)) < len(rows):
             repeated = next(arm for i, arm in enumerate(ids) if arm in ids[:i])
             raise CandidatesError(f"candidate {repeated!r} is given twice", "candidates are distinct", "Drop one")
-        return np.array(rows)
+        return np.array(rows, dtype=np.intp)
 
     def _vectors(self, candidates: Any) -> Any:
         if isinstance(candidates, Iterator):
@@ -236,7 +250,7 @@ class Policy:
             raise CandidatesError(
                 "there are no candidates", "at least one is needed", "Pass an array with one row each"
             )
-        rows = self.model.checked_arms(candidates)
+        rows = self._model.checked_arms(candidates)
         if len({row.tobytes() for row in rows}) < len(rows):
             raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
         return rows

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from coterie.kernels import (
     AllOnes,
     ArmKernel,
+    Distinct,
     Exchangeable,
     Green,
     Independent,
@@ -22,6 +23,7 @@ from coterie.policies.scores import (
     thompson,
     ucb,
     uniform,
+    widening_ucb,
 )
 from coterie.policies.similarity import SIMILARITIES
 
@@ -37,24 +39,28 @@ class Recipe:
         users: Makes the user kernel from laplacian_ridge.
         scores: The score for each way of sampling that the policy offers; the first is the default.
         arm_kernel: The default arm kernel.
-        linear: Whether the arm kernel is part of the method, so that the caller may not bring another.
+        own_arms: Whether the arm kernel is part of the method, so that the caller may not bring another.
         own_users: Whether the user kernel is part of the method, so that the caller may not bring another.
         laplacian_ridge: The default ridge.
         noise_var: The default noise variance.
         width: The default width.
         similarities: The user kernels that the policy offers by name; the first is the default.
+        clustered: Whether users are clustered as rewards come in.
+        staged: Whether decisions go through stages; the score is then part of the method.
     """
 
     summary: str
     users: Callable[[float], UserKernel]
     scores: Mapping[str, Score]
     arm_kernel: ArmKernel = _SMOOTH
-    linear: bool = False
+    own_arms: bool = False
     own_users: bool = False
     laplacian_ridge: float = 0.1
     noise_var: float = 0.01
     width: float = 1.0
     similarities: Mapping[str, Callable[[float], UserKernel]] | None = None
+    clustered: bool = False
+    staged: bool = False
 
 
 def _green(laplacian_ridge: float) -> UserKernel:
@@ -85,7 +91,7 @@ def _both(ucb_name: str, ts_name: str, recipe: Recipe) -> dict[str, Recipe]:
     sampled = replace(
         recipe,
         summary=recipe.summary.replace("UCB", "Thompson sampling", 1),
-        scores=_LIN_TS if recipe.linear else _TS,
+        scores=_LIN_TS if recipe.scores is _LIN_UCB else _TS,
     )
     return {ucb_name: recipe, ts_name: sampled}
 
@@ -96,7 +102,7 @@ def _linear(summary: str, users: Callable[[float], UserKernel], *, own_users: bo
         users=users,
         scores=_LIN_UCB,
         arm_kernel=Linear(),
-        linear=True,
+        own_arms=True,
         own_users=own_users,
         laplacian_ridge=ridge,
         noise_var=1.0,
@@ -145,9 +151,28 @@ RECIPES: Mapping[str, Recipe] = {
             similarities=SIMILARITIES,
         ),
     ),
+    "sup-kernel-ucb": replace(_LK, summary="UCB in stages on the Laplacian-kernel GP (SupKernelUCB)", staged=True),
+    "club": replace(
+        _linear("UCB on a linear model for each cluster of users, found on the way (CLUB)", _pooled, own_users=True),
+        scores={"": InNoiseUnits(widening_ucb)},
+        clustered=True,
+    ),
     "epsilon-greedy": replace(
         _LK, summary="the best mean, or with probability `width` anything", scores={"": epsilon_greedy}, width=0.1
     ),
     "greedy": replace(_LK, summary="the best mean, always", scores={"": greedy}),
-    "random": replace(_LK, summary="anything, always", scores={"": uniform}),
+    "popularity": Recipe(
+        summary="the arm with the best mean over everybody, whatever its features",
+        users=_pooled,
+        scores={"": greedy},
+        arm_kernel=Distinct(),
+        own_arms=True,
+        own_users=True,
+        noise_var=1.0,
+    ),
+    # Random choices need no belief, so it has the cheapest: users alone cost little however many they are.
+    "random": replace(_LK, summary="anything, always", users=_alone, scores={"": uniform}),
 }
+
+# What must know the truth; the laboratory's runner builds it, and nobody else can.
+OUT_OF_REACH: Mapping[str, str] = {"oracle": "the best arm in truth, in the laboratory only"}

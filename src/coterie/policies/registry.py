@@ -1,31 +1,52 @@
 """Policies by name."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmKernel, ArmPool, FreeKernel, JointKernel, UserKernel, pool_kernel
-from coterie.kernels.arm import median_distance
+from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
+from coterie.models.need import check_whole
 from coterie.policies.draws import checked_seed
+from coterie.policies.ingredients import (
+    arm_kernel_for,
+    check_types,
+    clusters_for,
+    joint_kernel_for,
+    learned_similarity,
+    scheduled_noise,
+    score_for,
+    similarity_for,
+    user_kernel_for,
+)
 from coterie.policies.policy import Policy
-from coterie.policies.recipes import RECIPES, Recipe
+from coterie.policies.recipes import OUT_OF_REACH, RECIPES, Recipe
 from coterie.policies.schedules import SpectralSchedule
 from coterie.policies.scores import Score
-from coterie.policies.similarity import LearnedSimilarity
+from coterie.policies.staged import DEFAULT_ROUNDS, StagedPolicy
 from coterie.policies.widths import Width, checked_width
 
 
 def list_policies() -> list[str]:
-    """Returns the names that `make_policy` knows, sorted.
+    """Returns the names of the policies, sorted: those that `make_policy` knows, and the laboratory's "oracle".
 
     Examples:
         >>> "lk-gp-ucb" in list_policies()
         True
     """
-    return sorted(RECIPES)
+    return sorted([*RECIPES, *OUT_OF_REACH])
+
+
+def summary(name: str) -> str:
+    """Returns one line about a policy of `list_policies`.
+
+    Examples:
+        >>> summary("random")
+        'anything, always'
+    """
+    return OUT_OF_REACH[name] if name in OUT_OF_REACH else RECIPES[name].summary
 
 
 def make_policy(
@@ -40,6 +61,8 @@ def make_policy(
     width: Width | None = None,
     sampling: str | None = None,
     similarity: str | None = None,
+    score: Score | None = None,
+    cluster_width: float | None = None,
     engine: str = "auto",
     expected_rounds: int | None = None,
     engine_options: Mapping[str, Any] | None = None,
@@ -64,8 +87,12 @@ def make_policy(
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
         similarity: For coop-kernel-*, "learned_mmd" (the default: from the arms chosen for each user, refreshed every
             200 rounds), "laplacian_inv", "heat", "spectral_rbf" or "all_ones".
+        score: Your own: a function of mean, std, width and keywords (see `coterie.policies.scores.Score`) that returns
+            one number for each candidate, the highest to be chosen. It takes the place of the policy's.
+        cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
-        expected_rounds: A hint for "auto".
+        expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
+            1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
             user_rank, arm_rank, correction (features).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
@@ -73,48 +100,54 @@ def make_policy(
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
-        >>> policy = make_policy("lk-gp-ucb", graph=graph, arms=ArmPool([[0.0], [1.0]], ids=["tea", "coffee"]))
+        >>> arms = ArmPool([[0.0], [1.0]], ids=["tea", "coffee"])
+        >>> policy = make_policy("lk-gp-ucb", graph=graph, arms=arms)
         >>> policy.update("ana", "tea", reward=1.0)
         >>> choice = policy.select("bo", ["tea", "coffee"])
         >>> choice.arm, round(choice.mean, 2), round(choice.std, 2)     # bo has learned of coffee too, but less
         ('coffee', 0.55, 1.91)
+        >>> def careful(mean, std, width, **_):
+        ...     return mean - width * std
+        >>> mine = make_policy("gp-ucb", graph=graph, arms=arms, score=careful)
+        >>> mine.update("ana", "tea", reward=1.0)
+        >>> mine.select("bo").arm
+        'tea'
     """
     recipe = _recipe(name)
-    if unknown:
-        wrong = sorted(unknown)[0]
-        raise UnknownNameError(
-            f"option {wrong!r} is unknown",
-            f"options are {listed(_OPTION_NAMES, 20)}",
-            or_similar(wrong, _OPTION_NAMES, "Use one of these"),
-        )
-    _check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
-    noise_var = recipe.noise_var if noise_var is None else noise_var
-    schedule = noise_var if isinstance(noise_var, SpectralSchedule) else None
-    if isinstance(noise_var, SpectralSchedule):
-        expected_rounds = expected_rounds or noise_var.horizon
-        noise_var = noise_var.value(0, spectral_ratio=graph.spectral_ratio)
-    score, seed = _score(name, recipe, sampling), checked_seed(seed)
-    width = checked_width(recipe.width if width is None else width)
-    chosen = _similarity(name, recipe, similarity)
-    if chosen is not None and recipe.similarities is not None:
-        recipe = replace(recipe, users=recipe.similarities[chosen])
-    users = _user_kernel(name, recipe, user_kernel, laplacian_ridge)
-    kernel = _joint_kernel(users, graph, _arm_kernel(name, recipe, arm_kernel), arms)
-    learned = _learned(arms, seed) if chosen == "learned_mmd" else None
-    model = make_model(
-        kernel, noise_var=noise_var, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options
+    _refuse(unknown)
+    check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
+    given_noise = recipe.noise_var if noise_var is None else noise_var
+    if isinstance(given_noise, SpectralSchedule):
+        expected_rounds = expected_rounds or given_noise.horizon
+    if recipe.staged and expected_rounds is None:
+        expected_rounds = DEFAULT_ROUNDS
+    first_noise, followers = scheduled_noise(given_noise, graph)
+    rule, seed = score_for(name, recipe, sampling, score), checked_seed(seed)
+    chosen = similarity_for(name, recipe, similarity)
+    users = user_kernel_for(name, recipe, user_kernel, laplacian_ridge, chosen)
+    followers += clusters_for(name, recipe, cluster_width, graph, arms)
+    learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
+    make = partial(
+        make_model,
+        joint_kernel_for(users, graph, arm_kernel_for(name, recipe, arm_kernel), arms),
+        engine=engine,
+        expected_rounds=expected_rounds,
+        refresh_every=learned.every if learned else None,
+        clusters=recipe.clustered,
+        engine_options=engine_options,
     )
-    return Policy(
-        name=name,
-        graph=graph,
-        arms=arms,
-        model=model,
-        score=score,
-        width=width,
-        schedule=schedule,
-        similarity=learned,
-        seed=seed,
-    )
+    parts: dict[str, Any] = {
+        "name": name,
+        "graph": graph,
+        "arms": arms,
+        "width": checked_width(recipe.width if width is None else width),
+        "followers": [*followers, *([learned] if learned else [])],
+        "seed": seed,
+    }
+    if recipe.staged and expected_rounds is not None:
+        check_whole("expected_rounds", expected_rounds)
+        return StagedPolicy(make=make, noise_var=first_noise, rounds=expected_rounds, **parts)
+    return Policy(model=make(noise_var=first_noise), score=rule, **parts)
 
 
 _OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
@@ -123,83 +156,17 @@ _OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
 def _recipe(name: str) -> Recipe:
     if isinstance(name, str) and name in RECIPES:
         return RECIPES[name]
-    remedy = or_similar(name, RECIPES, "Use one of these")
+    if isinstance(name, str) and name in OUT_OF_REACH:
+        rule = "it must know the truth, which no policy can reach"
+        raise ParameterError(f"policy {name!r} was asked for", rule, "Name it in a study: the laboratory builds it")
+    remedy = or_similar(name, list_policies(), "Use one of these")
     raise UnknownNameError(f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", remedy)
 
 
-def _score(name: str, recipe: Recipe, sampling: str | None) -> Score:
-    if sampling is None:
-        return next(iter(recipe.scores.values()))
-    if isinstance(sampling, str) and sampling and sampling in recipe.scores:
-        return recipe.scores[sampling]
-    known = f"it knows {listed(recipe.scores)}" if len(recipe.scores) > 1 else "it draws no samples"
-    raise UnknownNameError(f"sampling {sampling!r} was given to {name!r}", known, "Leave it out, or use 'lk-gp-ts'")
-
-
-def _similarity(name: str, recipe: Recipe, given: str | None) -> str | None:
-    """Returns the name of the user similarity, if the policy has a choice of them."""
-    known = recipe.similarities or {}
-    if given is None:
-        return next(iter(known), None)
-    if isinstance(given, str) and given in known:
-        return given
-    rule = f"it knows {listed(known)}" if known else "it has no choice of similarities"
-    remedy = or_similar(given, known, "Leave it out, or use 'coop-kernel-ucb'")
-    raise UnknownNameError(f"similarity {given!r} was given to {name!r}", rule, remedy)
-
-
-def _learned(arms: ArmPool | None, seed: int) -> LearnedSimilarity:
-    """Returns the learned similarity, its bandwidth the median distance over the pool, or 1 without one."""
-    return LearnedSimilarity(lengthscale=1.0 if arms is None else median_distance(arms.features), seed=seed)
-
-
-def _user_kernel(name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float | None) -> UserKernel:
-    if given is None:
-        return recipe.users(recipe.laplacian_ridge if laplacian_ridge is None else laplacian_ridge)
-    if recipe.own_users:
-        raise _not_open(name, "user_kernel", "lk-gp-ucb")
-    return given
-
-
-def _arm_kernel(name: str, recipe: Recipe, given: ArmKernel | None) -> ArmKernel:
-    if given is None:
-        return recipe.arm_kernel
-    if recipe.linear:
-        raise _not_open(name, "arm_kernel", "lk-gp-ucb")
-    return given
-
-
-def _not_open(name: str, what: str, instead: str) -> ParameterError:
-    return ParameterError(f"{what} was given to {name!r}", f"{name!r} has one of its own", f"Use {instead!r}")
-
-
-def _joint_kernel(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> JointKernel:
-    if arms is not None:
-        return pool_kernel(users.matrix(graph), arm_kernel, arms)
-    if not arm_kernel.resolved:
-        raise ParameterError(
-            f"arm_kernel is {arm_kernel!r}, the default perhaps, and there is no pool of arms",
-            'lengthscale "median" is the median distance over a pool',
-            "Pass arm_kernel=SquaredExponential(1.0) or another with a number, or arms=ArmPool(...)",
+def _refuse(unknown: Mapping[str, Any]) -> None:
+    for wrong in sorted(unknown):
+        raise UnknownNameError(
+            f"option {wrong!r} is unknown",
+            f"options are {listed(_OPTION_NAMES, 20)}",
+            or_similar(wrong, _OPTION_NAMES, "Use one of these"),
         )
-    return FreeKernel(users.matrix(graph), arm_kernel)
-
-
-_HINTS: Mapping[str, tuple[type, str]] = {
-    "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
-    "arms": (ArmPool, "Pass ArmPool(features, ids=...)"),
-    "arm_kernel": (ArmKernel, "Pass an instance, such as SquaredExponential(1.0)"),
-    "user_kernel": (UserKernel, "Pass an instance, such as Heat(time=1.0), or GivenMatrix(matrix)"),
-}
-
-
-def _check_types(**given: Any) -> None:
-    for what, value in given.items():
-        kind, remedy = _HINTS[what]
-        if value is not None and not isinstance(value, kind):
-            met = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
-            raise ParameterError(f"{what} is {met}", f"it must be a coterie.{kind.__name__}", remedy)
-    graph = given["graph"]
-    if graph is None or graph.n_users == 0:
-        remedy = 'Pass UserGraph.from_edges(...), or make_graph("empty", n) for users without friends'
-        raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)

@@ -1,7 +1,7 @@
 """A score orders the candidates: pure functions of a belief, a width and the decision's own draws."""
 
 from dataclasses import dataclass
-from math import sqrt
+from math import log, sqrt
 from statistics import NormalDist
 from typing import Any, Protocol
 
@@ -29,6 +29,17 @@ def ucb(mean: Array, std: Array, width: float, **_: object) -> Array:
         array([2. , 1.5])
     """
     return mean + width * std
+
+
+def widening_ucb(mean: Array, std: Array, width: float, *, model: Belief, **_: object) -> Array:
+    """Returns mean + width * sqrt(log(t + 1)) * std in round t.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> widening_ucb(np.zeros(1), np.ones(1), 1.0, model=SimpleNamespace(n_observations=53)).round(6)
+        array([2.001832])
+    """
+    return mean + width * sqrt(log(model.n_observations + 2)) * std
 
 
 def greedy(mean: Array, std: Array, width: float, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
@@ -65,9 +76,9 @@ class InNoiseUnits:
 
     score: Score
 
-    def __call__(self, mean: Array, std: Array, width: float, *, model: Belief, **rest: Any) -> Array:
+    def __call__(self, mean: Array, std: Array, width: float, **rest: Any) -> Array:
         """Returns one score for each candidate."""
-        return self.score(mean, std, width / sqrt(model.noise_var), model=model, **rest)
+        return self.score(mean, std, width / sqrt(rest["model"].noise_var), **rest)
 
 
 def joint_thompson(

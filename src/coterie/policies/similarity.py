@@ -10,6 +10,7 @@ from scipy.spatial.distance import pdist, squareform
 from coterie.contracts import Array
 from coterie.kernels import AllOnes, Green, Heat, Independent, SpectralRBF, UserKernel
 from coterie.models import History, Model
+from coterie.policies.followers import features_of
 
 # The appendix of the paper: ridge 0.1 (or the caller's), heat for time 1, eight eigenvectors with the median bandwidth.
 # A learned similarity starts from users who stand alone.
@@ -31,6 +32,7 @@ class LearnedSimilarity:
 
     Attributes:
         lengthscale: Of the kernel that embeds the arms.
+        pool: The features of the arms, one row each; None where arms are vectors already.
         every: Rounds between refreshes.
         least: Observations of a user before they take part.
         n_random: Number of random features.
@@ -38,23 +40,24 @@ class LearnedSimilarity:
     """
 
     lengthscale: float
+    pool: Array | None = None
     every: int = 200
     least: int = 5
     n_random: int = 256
     seed: int = 0
 
-    def follow(self, model: Model, t: int, features_of: Callable[[Any], Array]) -> None:
+    def follow(self, model: Model, t: int, user: int, arm: Any, reward: float) -> None:  # noqa: ARG002 - the model knows
         """Refreshes the model's user covariance if t observations call for it."""
         if t % self.every == 0:
-            model.set_user_cov(self.matrix(model.history, model.n_users, features_of))
+            model.set_user_cov(self.matrix(model.history, model.n_users))
 
-    def matrix(self, history: History, n_users: int, features_of: Callable[[Any], Array]) -> Array:
+    def matrix(self, history: History, n_users: int) -> Array:
         """Returns the similarity of the users from what was chosen for them. O(n^2 n_random)."""
         out = np.eye(n_users)
         if not len(history):
             return out
         users, counts = history.user_array(), history.count_array()
-        embedded = self._embed(features_of(history.arm_array())) * counts[:, None]
+        embedded = self._embed(features_of(self.pool, history.arm_array())) * counts[:, None]
         sums, seen = np.zeros((n_users, self.n_random)), np.zeros(n_users)
         np.add.at(sums, users, embedded)
         np.add.at(seen, users, counts)

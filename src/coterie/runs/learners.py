@@ -15,6 +15,7 @@ from coterie.errors import CoterieError, SettingError, listed, or_similar
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import SpectralSchedule, list_policies, make_policy
+from coterie.policies.ingredients import CLUSTER_WIDTH
 from coterie.policies.recipes import RECIPES
 from coterie.problems import Round, World
 
@@ -120,7 +121,7 @@ def known_options(policy: str) -> dict[str, Any]:
     if not recipe.own_users or recipe.similarities:
         out["laplacian_ridge"] = recipe.laplacian_ridge
     if recipe.clustered:
-        out["cluster_width"] = 1.0
+        out["cluster_width"] = CLUSTER_WIDTH
     if not recipe.own_arms:
         out.update(lengthscale="median", arm_kernel="squared-exponential", lambda_base=None)
     if recipe.similarities:

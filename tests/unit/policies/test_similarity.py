@@ -58,8 +58,8 @@ def test_users_for_whom_the_same_arms_were_chosen_are_alike() -> None:
         for arm in arms:
             for _ in range(3 if user < 4 else 4):
                 history.add((user, arm), user, arm, 0.0)
-    similarity = LearnedSimilarity(lengthscale=1.0)
-    matrix = similarity.matrix(history, 6, lambda rows: ARMS.features[rows])
+    similarity = LearnedSimilarity(lengthscale=1.0, pool=ARMS.features)
+    matrix = similarity.matrix(history, 6)
     assert matrix[0, 1] == pytest.approx(1.0)
     assert matrix[2, 3] == pytest.approx(1.0)
     assert matrix[0, 2] < 0.7

@@ -168,4 +168,4 @@ def test_the_documented_keys_are_the_keys() -> None:
     documented = set(re.findall(r"`([a-z_]+)`", text))
     study = study_from({"worlds": [{}], "policies": [{"policy": "lk-gp-ucb"}]}).as_dict()
     assert set(study["worlds"][0]) <= documented
-    assert set(study["policies"][0]) <= documented | {"arm_kernel"}
+    assert set(study["policies"][0]) <= documented

@@ -148,7 +148,7 @@ def _proposition(cells: list[Record]) -> Record:
         "In the regime T <= C n on a complete graph the gain is at most C / lambda (1 / rho + 1), regular design.",
         verdict_of(sum(below), len(below)),
         f"It holds in {sum(below)} of {len(below)} cells, and for the i.i.d. design as well: gain <= trace / lambda = "
-        f"T K_max / lambda for every design. The bound is times the i.i.d. gain: {'; '.join(told)}.",
+        f"T K_max / lambda for every design. Bound over i.i.d. gain: {'; '.join(told)}.",
     )
 
 
@@ -162,8 +162,8 @@ def _flat_in_users(record: Record) -> Record:
         "In the regime T = C n the gain on a complete graph grows with neither n nor T.",
         verdict_of(sum(flat), len(flat)),
         f"From the last n but one to n = {most} the i.i.d. gain grows by a factor of {'; '.join(told)}. It levels off "
-        "only where n is well above 1 / lambda: the tail is (n - 1) C log(1 + 1 / ((n + rho) lambda)), which grows "
-        "with n until then.",
+        "only where n is well above 1 / lambda: the tail is at most (n - 1) C log(1 + 1 / ((n + rho) lambda)), "
+        "which grows with n until then.",
     )
 
 

@@ -1,0 +1,147 @@
+"""What goes into a policy: a recipe's parts, or the caller's own where the recipe leaves room."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmKernel, ArmPool, FreeKernel, JointKernel, UserKernel, pool_kernel
+from coterie.kernels.arm import median_distance
+from coterie.policies.clusters import Clusters
+from coterie.policies.followers import Follower, ScheduledNoise
+from coterie.policies.recipes import Recipe
+from coterie.policies.schedules import SpectralSchedule
+from coterie.policies.scores import Score
+from coterie.policies.similarity import LearnedSimilarity
+
+CLUSTER_WIDTH = 0.5
+
+_HINTS: Mapping[str, tuple[type, str]] = {
+    "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
+    "arms": (ArmPool, "Pass ArmPool(features, ids=...)"),
+    "arm_kernel": (ArmKernel, "Pass an instance, such as SquaredExponential(1.0)"),
+    "user_kernel": (UserKernel, "Pass an instance, such as Heat(time=1.0), or GivenMatrix(matrix)"),
+}
+
+
+def check_types(**given: Any) -> None:
+    """Raises if one of these parts is not what it must be, or if there are no users."""
+    for what, value in given.items():
+        kind, remedy = _HINTS[what]
+        if value is not None and not isinstance(value, kind):
+            met = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
+            raise ParameterError(f"{what} is {met}", f"it must be a coterie.{kind.__name__}", remedy)
+    graph = given["graph"]
+    if graph is None or graph.n_users == 0:
+        remedy = 'Pass UserGraph.from_edges(...), or make_graph("empty", n) for users without friends'
+        raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)
+
+
+def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:
+    """Returns the caller's score, or the recipe's for this way of sampling."""
+    if given is not None:
+        return _own_score(name, recipe, sampling, given)
+    if sampling is None:
+        return next(iter(recipe.scores.values()))
+    if isinstance(sampling, str) and sampling and sampling in recipe.scores:
+        return recipe.scores[sampling]
+    known = f"it knows {listed(recipe.scores)}" if len(recipe.scores) > 1 else "it draws no samples"
+    raise UnknownNameError(f"sampling {sampling!r} was given to {name!r}", known, "Leave it out, or use 'lk-gp-ts'")
+
+
+def _own_score(name: str, recipe: Recipe, sampling: str | None, given: Any) -> Score:
+    if recipe.staged:
+        raise _not_open(name, "score", "lk-gp-ucb")
+    if sampling is not None:
+        raise ParameterError(
+            f"both score and sampling={sampling!r} were given", "a score does its own sampling", "Leave one out"
+        )
+    if not callable(given) or isinstance(given, type):
+        rule = "it is a function of mean, std, width and keywords that returns one number for each candidate"
+        raise ParameterError(f"score is {given!r}", rule, "Pass such a function, as in coterie.policies.scores")
+    score: Score = given
+    return score
+
+
+def similarity_for(name: str, recipe: Recipe, given: str | None) -> str | None:
+    """Returns the name of the user similarity, if the policy has a choice of them."""
+    known = recipe.similarities or {}
+    if given is None:
+        return next(iter(known), None)
+    if isinstance(given, str) and given in known:
+        return given
+    rule = f"it knows {listed(known)}" if known else "it has no choice of similarities"
+    remedy = or_similar(given, known, "Leave it out, or use 'coop-kernel-ucb'")
+    raise UnknownNameError(f"similarity {given!r} was given to {name!r}", rule, remedy)
+
+
+def user_kernel_for(
+    name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float | None, similarity: str | None
+) -> UserKernel:
+    """Returns the caller's user kernel, or the recipe's."""
+    if given is None:
+        make = recipe.users if similarity is None else (recipe.similarities or {})[similarity]
+        return make(recipe.laplacian_ridge if laplacian_ridge is None else laplacian_ridge)
+    if recipe.own_users:
+        raise _not_open(name, "user_kernel", "lk-gp-ucb")
+    return given
+
+
+def arm_kernel_for(name: str, recipe: Recipe, given: ArmKernel | None) -> ArmKernel:
+    """Returns the caller's arm kernel, or the recipe's."""
+    if given is None:
+        return recipe.arm_kernel
+    if recipe.own_arms:
+        raise _not_open(name, "arm_kernel", "lk-gp-ucb")
+    return given
+
+
+def joint_kernel_for(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> JointKernel:
+    """Returns the product of the two kernels, on the pool if there is one."""
+    if arms is not None:
+        return pool_kernel(users.matrix(graph), arm_kernel, arms)
+    if not arm_kernel.resolved:
+        raise ParameterError(
+            f"arm_kernel is {arm_kernel!r}, the default perhaps, and there is no pool of arms",
+            'lengthscale "median" is the median distance over a pool',
+            "Pass arm_kernel=SquaredExponential(1.0) or another with a number, or arms=ArmPool(...)",
+        )
+    return FreeKernel(users.matrix(graph), arm_kernel)
+
+
+def learned_similarity(arms: ArmPool | None, seed: int) -> LearnedSimilarity:
+    """Returns the learned similarity, its bandwidth the median distance over the pool, or 1 without one."""
+    if arms is None:
+        return LearnedSimilarity(lengthscale=1.0, seed=seed)
+    return LearnedSimilarity(lengthscale=median_distance(arms.features), pool=arms.features, seed=seed)
+
+
+def clusters_for(name: str, recipe: Recipe, given: Any, graph: UserGraph, arms: ArmPool | None) -> list[Follower]:
+    """Returns the clusters of users, if the policy has them."""
+    if not recipe.clustered:
+        if given is None:
+            return []
+        raise ParameterError(
+            f"cluster_width was given to {name!r}", "it has no clusters", "Use 'club', or leave it out"
+        )
+    width = CLUSTER_WIDTH if given is None else given
+    number = isinstance(width, int | float | np.number) and not isinstance(width, bool)
+    if not (number and 0 < width < float("inf")):
+        raise ParameterError(
+            f"cluster_width is {given!r}", "it is a finite number > 0", f"Choose, say, {CLUSTER_WIDTH}"
+        )
+    return [Clusters(graph.n_users, width=float(width), pool=None if arms is None else arms.features)]
+
+
+def scheduled_noise(noise_var: float | SpectralSchedule, graph: UserGraph) -> tuple[float, list[Follower]]:
+    """Returns the noise variance to begin with, and what lets it follow its schedule, if it has one."""
+    if not isinstance(noise_var, SpectralSchedule):
+        return noise_var, []
+    follower = ScheduledNoise(schedule=noise_var, spectral_ratio=graph.spectral_ratio)
+    return noise_var.value(0, spectral_ratio=graph.spectral_ratio), [follower]
+
+
+def _not_open(name: str, what: str, instead: str) -> ParameterError:
+    return ParameterError(f"{what} was given to {name!r}", f"{name!r} has one of its own", f"Use {instead!r}")
