@@ -1,7 +1,5 @@
 """The command line as people call it: a process of its own, its output, its exit code and what it leaves behind."""
 
-import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +9,7 @@ import pytest
 import coterie as ct
 from coterie import __main__ as command_line
 from coterie.errors import ParameterError
+from terminal import coterie, regrets
 
 STUDY = """\
 title = "A tiny study"
@@ -32,30 +31,11 @@ policy = "random"
 """
 
 
-def coterie(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
-    wide = {"COLUMNS": "160", "PYTHONIOENCODING": "utf-8", "NO_COLOR": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "coterie", *map(str, arguments)],
-        cwd=folder,
-        env=os.environ | wide,
-        capture_output=True,
-        encoding="utf-8",
-        timeout=120,
-        check=False,
-    )
-
-
 @pytest.fixture
 def study(tmp_path: Path) -> Path:
     path = tmp_path / "tiny.toml"
     path.write_text(STUDY, encoding="utf-8")
     return path
-
-
-def regrets(output: str) -> dict[str, float]:
-    """Returns the mean final regrets of the printed table."""
-    table = output.split("Final regret", 1)[1].split("Mean ±", 1)[0]
-    return {name: float(mean) for name, mean in re.findall(r"^ +(\S+) +(\d+\.?\d*) ±", table, flags=re.MULTILINE)}
 
 
 def test_run_prints_the_tables_and_writes_the_report(study: Path) -> None:

@@ -1,0 +1,153 @@
+"""The verdicts on the paper's claims, on results made by hand; and the page that is written from stored results."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.runs.paper.claims import BASELINES, CONTROLS, EIGHT, KERNELS, LEVELS, REGIMES, judge, judge_controls
+from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
+from coterie.runs.paper.summary import StudySummary, growth, summarise
+from coterie.runs.paper.table import PAPER, SIZES, cells, within_ten_percent
+from coterie.runs.results import Results
+
+DOCS = Path(__file__).parents[3] / "docs"
+
+
+def record(worlds: dict[str, dict[str, float]], growths: dict[str, float] | None = None) -> dict[str, Any]:
+    """Returns the summary of a study whose policies have these mean regrets, one apart from trial to trial."""
+    policies = {
+        world: {
+            policy: {"finals": [mean - 1, mean, mean + 1], "growth": (growths or {}).get(policy, 0.5), "tuned": {}}
+            for policy, mean in means.items()
+        }
+        for world, means in worlds.items()
+    }
+    return {
+        "name": "study",
+        "title": "A study",
+        "reference": "lk-gp-ucb",
+        "trials": 3,
+        "versions": {"coterie": "0"},
+        "worlds": {world: {"policies": each} for world, each in policies.items()},
+    }
+
+
+def ordered(best_first: list[str]) -> dict[str, float]:
+    return {policy: 100.0 + 10 * place for place, policy in enumerate(best_first)}
+
+
+def nine(means: dict[str, float]) -> dict[str, StudySummary]:
+    return {regime: StudySummary(record(dict.fromkeys(LEVELS, means))) for regime in REGIMES}
+
+
+def verdicts(summaries: dict[str, StudySummary]) -> dict[str, str]:
+    return {each["claim"]: each["verdict"] for each in judge(summaries)}
+
+
+def test_claims_hold_where_ours_are_first_everywhere() -> None:
+    found = verdicts(nine(ordered(EIGHT)))
+    assert len(found) == 5
+    sublinear = [claim for claim in found if "sublinear" in claim]
+    assert all(verdict == "holds" for claim, verdict in found.items() if claim not in sublinear)
+    assert found[sublinear[0]] == "does not hold"  # the baselines are sublinear too
+
+
+def test_claims_do_not_hold_where_ours_are_last() -> None:
+    found = verdicts(nine(ordered(EIGHT[::-1])))
+    assert set(found.values()) == {"does not hold"}
+
+
+def test_a_claim_on_nine_holds_partly_where_it_fails_in_one() -> None:
+    summaries = nine(ordered(EIGHT))
+    worlds = {**dict.fromkeys(LEVELS, ordered(EIGHT)), "hard": ordered(EIGHT[::-1])}
+    summaries["linear"] = StudySummary(record(worlds))
+    found = verdicts(summaries)
+    assert found["LK-GP-UCB is consistently better than Coop-KernelUCB"] == "holds partly"
+    assert found["In the linear worlds LK-GP-UCB beats most baselines with clear gaps"] == "holds partly"
+
+
+def test_sublinear_needs_ours_below_and_most_others_above() -> None:
+    growths = dict.fromkeys(BASELINES, 1.0)
+    summary = StudySummary(record(dict.fromkeys(LEVELS, ordered(EIGHT)), growths))
+    (found,) = verdicts({"representer": summary}).values()
+    assert found == "holds"
+
+
+@pytest.mark.parametrize(("order", "verdict"), [(KERNELS, "holds"), (KERNELS[::-1], "does not hold")])
+def test_the_best_kernel_is_judged_by_its_mean_and_its_gap(order: list[str], verdict: str) -> None:
+    summary = StudySummary(record({"medium": ordered([*order, "per-user-gp-ucb"])}))
+    found = verdicts({"coop-kernels": summary})
+    assert found["Of the five user kernels the inverse Laplacian is the best"] == verdict
+
+
+def test_a_kernel_that_is_best_by_chance_holds_partly() -> None:
+    means = dict.fromkeys(KERNELS, 100.0) | {"laplacian_inv": 99.99, "per-user-gp-ucb": 200.0}
+    summary = record({"medium": means})
+    for kernel in KERNELS[1:]:
+        summary["worlds"]["medium"]["policies"][kernel]["finals"] = [101, 100, 99]
+    found = verdicts({"coop-kernels": StudySummary(summary)})
+    assert found["Of the five user kernels the inverse Laplacian is the best"] == "holds partly"
+    assert found["The learned MMD kernel is close to the best"] == "holds"
+
+
+def test_the_table_counts_the_cells_within_ten_percent() -> None:
+    worlds = {f"n={size}": {policy: row[i][0] for policy, row in PAPER.items()} for i, size in enumerate(SIZES)}
+    exact = StudySummary(record(worlds))
+    assert within_ten_percent(exact) == (32, 32)
+    worlds["n=50"]["lk-gp-ts"] *= 1.11
+    worlds["n=20"]["gob-lin"] *= 0.91
+    moved = StudySummary(record(worlds))
+    assert within_ten_percent(moved) == (31, 32)
+    assert ("lk-gp-ts", 50) in [(policy, size) for policy, size, _, ratio in cells(moved) if ratio > 1.1]
+    assert verdicts({"table-n": exact})["The figures of the table over n (in the reading that fits, noise 0.4)"] == (
+        "holds"
+    )
+
+
+def test_controls_say_where_they_do_as_well_as_the_graph() -> None:
+    means = ordered(EIGHT) | {"per-user-gp-ucb": 300.0, "exchangeable-gp-ucb": 100.0, "lk-gp-ucb (permuted)": 50.0}
+    alone, alike, permuted = judge_controls({"gp-draw": StudySummary(record({"easy": means}))})
+    assert len(CONTROLS) == 3
+    assert "lk-gp-ucb clearly has less regret: gp-draw easy (3.00)" in alone["evidence"]
+    assert "no clear difference: gp-draw easy (1.00)" in alike["evidence"]
+    assert "the control clearly has less regret: gp-draw easy (0.50)" in permuted["evidence"]
+    assert "verdict" not in alone
+
+
+def test_growth_is_the_exponent_of_the_second_half() -> None:
+    t = np.arange(1.0, 401.0)
+    assert growth(t) == pytest.approx(1.0)
+    assert growth(np.sqrt(t)) == pytest.approx(0.5)
+    assert growth(np.zeros(10)) == 0.0
+
+
+def test_a_summary_keeps_finals_and_growth() -> None:
+    regrets = {"easy": {"random": np.ones((2, 100)), "greedy": np.zeros((2, 100))}}
+    settings = {"reference": "random", "trials": 2}
+    results = Results(name="s", title="S", settings=settings, versions={}, regrets=regrets)
+    summary = StudySummary(summarise(results))
+    assert summary.mean("easy", "random") == 100.0
+    assert summary.growth("easy", "random") == pytest.approx(1.0)
+    assert summary.ranked("easy") == ["greedy", "random"]
+    assert summary.excess("easy", "random", "greedy").mean == 100.0
+
+
+def test_the_page_is_written_from_stored_results_and_nothing_else() -> None:
+    records = read_summaries(DOCS / "results")
+    assert len(records) == 11
+    assert (DOCS / "reproduction.md").read_text(encoding="utf-8") == as_markdown(records)
+    assert not any(each["quick"] for each in records.values())
+    assert {each["trials"] for each in records.values() if "worlds" in each} == {20}
+
+
+def test_the_page_comes_as_html_with_its_pictures(tmp_path: Path) -> None:
+    (tmp_path / "linear-regret.svg").write_text('<svg width="9"><path id="a"/></svg>', encoding="utf-8")
+    worlds = dict.fromkeys(LEVELS, ordered(EIGHT))
+    records = {"linear": {**record(worlds), "quick": True, "minutes": 1.0}}
+    page = write_html(records, tmp_path / "page.html", pictures=tmp_path).read_text(encoding="utf-8")
+    assert answer(records) in page
+    assert answer(records).startswith("A quick run")
+    assert "<svg" in page
+    assert "per-user-linucb" in page
