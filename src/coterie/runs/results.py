@@ -1,6 +1,6 @@
 """The results of a study as they lie in memory: what the comparison, the figures and the report read."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,7 @@ class Results:
     regrets: Mapping[str, Mapping[str, Array]]
     seconds: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     tuned: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    pilot: Mapping[str, Mapping[str, list[Mapping[str, Any]]]] = field(default_factory=dict)
+    pilot: Mapping[str, Mapping[str, Sequence[Mapping[str, Any]]]] = field(default_factory=dict)
 
     @property
     def worlds(self) -> list[str]:

@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.runs.paper.claims import BASELINES, CONTROLS, EIGHT, KERNELS, LEVELS, REGIMES, judge, judge_controls
+from coterie.runs.paper.claims import (
+    BASELINES,
+    CONTROLS,
+    EIGHT,
+    KERNELS,
+    LEVELS,
+    REGIMES,
+    judge,
+    judge_controls,
+    judge_pilot,
+)
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
 from coterie.runs.paper.summary import StudySummary, growth, summarise
 from coterie.runs.paper.table import PAPER, SIZES, cells, within_ten_percent
@@ -19,7 +29,12 @@ def record(worlds: dict[str, dict[str, float]], growths: dict[str, float] | None
     """Returns the summary of a study whose policies have these mean regrets, one apart from trial to trial."""
     policies = {
         world: {
-            policy: {"finals": [mean - 1, mean, mean + 1], "growth": (growths or {}).get(policy, 0.5), "tuned": {}}
+            policy: {
+                "finals": [mean - 1, mean, mean + 1],
+                "growth": (growths or {}).get(policy, 0.5),
+                "tuned": {},
+                "width_at": "low",
+            }
             for policy, mean in means.items()
         }
         for world, means in worlds.items()
@@ -109,11 +124,29 @@ def test_the_table_counts_the_cells_within_ten_percent() -> None:
 def test_controls_say_where_they_do_as_well_as_the_graph() -> None:
     means = ordered(EIGHT) | {"per-user-gp-ucb": 300.0, "exchangeable-gp-ucb": 100.0, "lk-gp-ucb (permuted)": 50.0}
     alone, alike, permuted = judge_controls({"gp-draw": StudySummary(record({"easy": means}))})
-    assert len(CONTROLS) == 3
+    assert "greedy" in CONTROLS
     assert "lk-gp-ucb clearly has less regret: gp-draw easy (3.00)" in alone["evidence"]
     assert "no clear difference: gp-draw easy (1.00)" in alike["evidence"]
     assert "the control clearly has less regret: gp-draw easy (0.50)" in permuted["evidence"]
     assert "verdict" not in alone
+
+
+def test_the_pilot_says_where_in_the_grid_it_chose() -> None:
+    grid = [{"width": width, "mean_regret": 1.0} for width in (0.5, 1.0, 2.0)]
+    names = {"low": 0.5, "inside": 1.0, "high": 2.0}
+    results = Results(
+        name="s",
+        title="S",
+        settings={"reference": "low", "trials": 2},
+        versions={},
+        regrets={"easy": {name: np.ones((2, 10)) for name in (*names, "random")}},
+        tuned={"easy": {name: {"width": width} for name, width in names.items()}},
+        pilot={"easy": dict.fromkeys(names, grid)},
+    )
+    summary = summarise(results)
+    found = {name: each["width_at"] for name, each in summary["worlds"]["easy"]["policies"].items()}
+    assert found == {"low": "low", "inside": "inside", "high": "high", "random": ""}
+    assert judge_pilot({"s": StudySummary(summary)}).startswith("Of 3 tuned widths 1 lie at the lower end")
 
 
 def test_growth_is_the_exponent_of_the_second_half() -> None:

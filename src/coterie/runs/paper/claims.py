@@ -16,6 +16,7 @@ CONTROLS = {
     "per-user-gp-ucb": "a GP for each user alone",
     "exchangeable-gp-ucb": "a GP that shares with everybody alike",
     "lk-gp-ucb (permuted)": "the same graph with users permuted",
+    "greedy": "the same model without exploration, not tuned",
 }
 READINGS = {"table-n-literal": "as the paper says", "table-n": "in the reading that fits, noise 0.4"}
 CLOSE, NEAR, SUBLINEAR = 1.10, 1.25, 0.9
@@ -59,6 +60,22 @@ def judge_controls(summaries: Summaries) -> list[Record]:
             claim = f"Against {words} ({control}; in brackets its regret over lk-gp-ucb's)"
             found.append(finding(claim, None, f"{told}."))
     return found
+
+
+def judge_pilot(summaries: Summaries) -> str:
+    """Returns in words how often the pilot chose a width at the edge of the paper's grid."""
+    places = [
+        policy["width_at"]
+        for summary in summaries.values()
+        for world in summary.record["worlds"].values()
+        for policy in world["policies"].values()
+        if policy["width_at"]
+    ]
+    low, high = places.count("low"), places.count("high")
+    return (
+        f"Of {len(places)} tuned widths {low} lie at the lower end of the paper's grid and {high} at its upper end: "
+        "where many lie at an end, a wider grid would have changed the comparison."
+    )
 
 
 def _against(summaries: Summaries, control: str) -> dict[str, list[str]]:

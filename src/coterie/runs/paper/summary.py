@@ -42,8 +42,18 @@ def _policy(results: Results, world: str, policy: str, rounds: Array) -> dict[st
         "curve": [float(f"{value:.4g}") for value in curve[rounds - 1]],
         "growth": plain(growth(curve)),
         "tuned": dict(results.tuned.get(world, {}).get(policy, {})),
+        "width_at": _width_at(results, world, policy),
         "microseconds": plain(microseconds(results, world, policy)),
     }
+
+
+def _width_at(results: Results, world: str, policy: str) -> str:
+    """Returns where in its grid the chosen width lies: "low", "inside" or "high"; nothing where none was tuned."""
+    tried = [each["width"] for each in results.pilot.get(world, {}).get(policy, []) if "width" in each]
+    if len(set(tried)) < 2:
+        return ""
+    chosen = results.tuned[world][policy]["width"]
+    return "low" if chosen == min(tried) else "high" if chosen == max(tried) else "inside"
 
 
 def growth(curve: Array) -> float:
