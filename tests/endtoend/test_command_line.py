@@ -9,6 +9,7 @@ import pytest
 import coterie as ct
 from coterie import __main__ as command_line
 from coterie.errors import ParameterError
+from coterie.runs.console import free_folder
 from terminal import coterie, regrets
 
 STUDY = """\
@@ -52,33 +53,38 @@ def test_run_prints_the_tables_and_writes_the_report(study: Path) -> None:
     assert (out / "figures" / "regret.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
-def test_run_again_is_refused_or_resumed(study: Path) -> None:
-    first = coterie("run", study, "--jobs", 1, "--out", "out", folder=study.parent)
-    again = coterie("run", study, "--jobs", 1, "--out", "out", folder=study.parent)
-    assert again.returncode == 2
-    assert "never overwritten" in again.stderr
-    resumed = coterie("run", study, "--jobs", 1, "--out", "out", "--resume", folder=study.parent)
-    assert resumed.returncode == 0
-    assert regrets(resumed.stdout) == regrets(first.stdout)
-    assert "to go" not in resumed.stdout
+def test_a_result_is_refused_resumed_compared_drawn_and_reported(
+    study: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def coterie_here(*arguments: str) -> tuple[int, str, str]:
+        code = command_line.main(arguments)
+        printed = capsys.readouterr()
+        return code, " ".join(printed.out.split()), printed.err
 
-
-def test_compare_plot_and_report_read_a_result(study: Path) -> None:
-    coterie("run", study, "--jobs", 1, "--out", "one", folder=study.parent)
-    coterie("run", study, "--jobs", 1, "--out", "two", "--seed", 1, folder=study.parent)
-    compared = coterie("compare", "one", "two", folder=study.parent)
-    assert compared.returncode == 0, compared.stderr
+    monkeypatch.chdir(study.parent)
+    monkeypatch.setenv("COLUMNS", "160")
+    run = ("run", "tiny.toml", "--jobs", "1")
+    _, first, _ = coterie_here(*run, "--out", "one")
+    code, _, error = coterie_here(*run, "--out", "one")
+    assert (code, "never overwritten" in error) == (2, True)
+    code, resumed, _ = coterie_here(*run, "--out", "one", "--resume")
+    assert code == 0
+    assert "to go" in first
+    assert "to go" not in resumed
+    assert resumed.split("Final regret")[1] == first.split("Final regret")[1]
+    coterie_here(*run, "--out", "two", "--seed", "1")
+    code, compared, _ = coterie_here("compare", "one", "two")
+    assert code == 0
     for words in ("Final regret", "Difference", "Time per round", "Ranks", "lk-gp-ucb"):
-        assert words in " ".join(compared.stdout.split())
-    (study.parent / "one" / "report.html").unlink()
-    assert coterie("report", "one", folder=study.parent).returncode == 0
-    assert (study.parent / "one" / "report.html").is_file()
-    plotted = coterie("plot", "one", folder=study.parent)
-    assert plotted.returncode == 0
-    assert all((study.parent / line).is_file() for line in plotted.stdout.splitlines())
-    nothing = coterie("report", "nowhere", folder=study.parent)
-    assert nothing.returncode == 2
-    assert "holds no study" in nothing.stderr
+        assert words in compared
+    Path("one/report.html").unlink()
+    assert coterie_here("report", "one")[0] == 0
+    assert Path("one/report.html").is_file()
+    code, plotted, _ = coterie_here("plot", "one")
+    assert code == 0
+    assert all(Path(name).is_file() for name in plotted.split())
+    code, _, error = coterie_here("report", "nowhere")
+    assert (code, "holds no study" in error) == (2, True)
 
 
 def test_a_bad_study_is_told_its_line_and_nothing_is_written(study: Path) -> None:
@@ -97,9 +103,8 @@ def test_demo_runs_every_main_policy_on_two_worlds(tmp_path: Path) -> None:
     assert len(regrets(done.stdout)) >= 9
     assert (tmp_path / "coterie-demo" / "report.html").is_file()
     assert "coterie-demo/report.html" in done.stdout
-    again = coterie("demo", "--quick", folder=tmp_path)
-    assert again.returncode == 0
-    assert (tmp_path / "coterie-demo-2" / "report.html").is_file()
+    assert free_folder(tmp_path / "coterie-demo") == tmp_path / "coterie-demo-2"
+    assert free_folder(tmp_path / "new") == tmp_path / "new"
 
 
 def test_studies_and_policies_are_listed(tmp_path: Path) -> None:

@@ -108,3 +108,15 @@ def test_odd_labels_are_shown_as_they_are(tmp_path: Path) -> None:
     names = ["$x^2$ and $y$", "_hidden", "<b>&"]
     for picture in draw_study(random_results(names, worlds=2), tmp_path):
         assert words(picture.svg) >= set(names)
+
+
+def test_a_random_policy_far_above_the_others_leaves_the_panel(tmp_path: Path) -> None:
+    results = results_of({"easy": {"lk-gp-ucb": [9.0, 11.0], "random": [90.0, 110.0]}})
+    (axes,) = draw_curves(results).axes
+    assert 10.0 < axes.get_ylim()[1] < 30.0
+    curves, dots = draw_study(results, tmp_path)
+    assert "leaves the panel" in curves.caption
+    assert "leaves the panel" not in dots.caption
+    near = results_of({"easy": {"lk-gp-ucb": [9.0, 11.0], "random": [12.0, 14.0]}})
+    (axes,) = draw_curves(near).axes
+    assert axes.get_ylim()[1] > 13.0

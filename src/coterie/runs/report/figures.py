@@ -107,8 +107,9 @@ def _name_lines(
 ) -> None:
     """Names the lines at their ends if there are few and far apart, else in a legend outside the panels."""
     (world, policies), *more = shown.items()
-    ends = {policy: float(results.final(world, policy).mean()) for policy in policies}
-    if not more and _far_apart(list(ends.values()), panels[0].get_ylim()[1]):
+    top = panels[0].get_ylim()[1]
+    ends = {policy: min(float(results.final(world, policy).mean()), top) for policy in policies}
+    if not more and _far_apart(list(ends.values()), top):
         _label_ends(panels[0], ends)
     else:
         _legend(figure, styles, below=bool(more))
@@ -153,7 +154,7 @@ def draw_finals(results: Results) -> Any:
     shown = {world: contenders(results, world) for world in results.worlds}
     styles = looks(ordered([results]))
     most = max(map(len, shown.values()))
-    figure, panels = _panels(len(shown), row_height=0.9 + 0.22 * most)
+    figure, panels = _panels(len(shown), row_height=max(0.9 + 0.22 * most, 1.8))
     for axes, world in zip(panels, shown, strict=True):
         _dots(axes, results, world, shown[world], styles)
         finish(axes, title=plain(world), xlabel="final regret")
