@@ -176,7 +176,8 @@ def test_the_page_is_written_from_stored_results_and_nothing_else() -> None:
 
 
 def test_the_page_comes_as_html_with_its_pictures(tmp_path: Path) -> None:
-    (tmp_path / "linear-regret.svg").write_text('<svg width="9"><path id="a"/></svg>', encoding="utf-8")
+    for name in ("linear-regret.svg", "linear-final-regret.svg"):
+        (tmp_path / name).write_text('<svg width="9"><path id="a"/></svg>', encoding="utf-8")
     worlds = dict.fromkeys(LEVELS, ordered(EIGHT))
     records = {"linear": {**record(worlds), "quick": True, "minutes": 1.0}}
     page = write_html(records, tmp_path / "page.html", pictures=tmp_path).read_text(encoding="utf-8")

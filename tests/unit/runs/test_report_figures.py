@@ -120,3 +120,12 @@ def test_a_random_policy_far_above_the_others_leaves_the_panel(tmp_path: Path) -
     near = results_of({"easy": {"lk-gp-ucb": [9.0, 11.0], "random": [12.0, 14.0]}})
     (axes,) = draw_curves(near).axes
     assert axes.get_ylim()[1] > 13.0
+
+
+def test_regrets_that_differ_much_have_a_logarithmic_axis(tmp_path: Path) -> None:
+    results = results_of(
+        {"wide": {"lk-gp-ucb": [9.0, 11.0], "gp-ucb": [90.0, 110.0]}, "near": {"greedy": [9.0, 11.0], "club": [20, 22]}}
+    )
+    assert [axes.get_xscale() for axes in draw_finals(results).axes] == ["log", "linear"]
+    _, dots = draw_study(results, tmp_path)
+    assert "logarithmic" in dots.caption

@@ -126,7 +126,7 @@ def _how(records: Mapping[str, Record], studies: Mapping[str, StudySummary]) -> 
 def _study(name: str, summary: StudySummary, pictures: Path) -> Section:
     return Section(
         title=STUDIES[name],
-        pictures=[_study_picture(name, summary, pictures)],
+        pictures=_study_pictures(name, summary, pictures),
         tables=[finals(summary)],
         commands=[f"coterie reproduce {name}"],
     )
@@ -163,19 +163,27 @@ def _table_n(name: str, summary: StudySummary, pictures: Path) -> Iterator[Secti
             "Widths and lambda_base are tuned at n = 20 and frozen. The random policy's regret falls with n as well: "
             "the world itself gets flatter, so a fall with n is not learning.",
         ],
-        pictures=[_study_picture(name, summary, pictures)],
+        pictures=_study_pictures(name, summary, pictures),
         tables=[Table(title=title, columns=columns, rows=tuple(map(tuple, table_rows(summary))), note=note), beside],
         commands=["coterie reproduce table-n"],
     )
 
 
-def _study_picture(name: str, summary: StudySummary, pictures: Path) -> Picture:
-    return Picture(
-        title=summary.record["title"],
-        png=pictures / f"{name}-regret.png",
-        svg=pictures / f"{name}-regret.svg",
-        caption="Mean cumulative regret, with a band of one standard error.",
-    )
+def _study_pictures(name: str, summary: StudySummary, pictures: Path) -> list[Picture]:
+    title = summary.record["title"]
+    captions = {
+        "regret": "Mean cumulative regret, with a band of one standard error",
+        "final-regret": "Mean final regret with its 95 % bootstrap interval, the best on top",
+    }
+    return [
+        Picture(
+            title=f"{title}: {stem.replace('-', ' ')}",
+            png=pictures / f"{name}-{stem}.png",
+            svg=pictures / f"{name}-{stem}.svg",
+            caption=f"{caption}.",
+        )
+        for stem, caption in captions.items()
+    ]
 
 
 def _computed(name: str, record: Record, pictures: Path) -> Section:

@@ -78,8 +78,8 @@ def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) ->
     path = out / "results" / f"{name}.json"
     minutes = (monotonic() - start) / 60 + (json.loads(path.read_text())["minutes"] if path.exists() else 0.0)
     _write(path, {**summarise(Store(folder).results()), "quick": quick, "minutes": round(minutes, 2)})
-    for ending in ("png", "svg"):
-        _copy(folder / "figures" / f"regret.{ending}", out / "pictures" / f"{name}-regret.{ending}")
+    for drawn in (folder / "figures").iterdir():
+        _copy(drawn, out / "pictures" / f"{name}-{drawn.name}")
 
 
 def _run_numbers(name: str, out: Path, *, quick: bool, resume: bool, tell: Callable[[str], None]) -> None:

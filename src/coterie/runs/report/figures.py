@@ -20,6 +20,7 @@ LABEL_GAP = 0.055  # the height of a label as a share of the axis
 WIDTHS = {1: 8.0, 2: 9.5, 3: 11.0}  # in inches, by panels in a row
 SMALL = 8.5
 FAR_UP = 1.5  # times the largest regret of the others
+SPREAD_OUT = 8.0  # from the least to the largest regret: beyond it a linear axis shows the best as one dot
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +42,24 @@ def draw_study(results: Results, folder: Path) -> list[Picture]:
     dots = save_figure(draw_finals(results), folder / "final-regret")
     return [
         _picture("Regret over the rounds", curves, f"Mean cumulative regret over {trials}{band}. {_cut(results)}"),
-        _picture("Regret at the end", dots, f"Mean final regret over {trials}{interval}, the best on top."),
+        _picture(
+            "Regret at the end",
+            dots,
+            f"Mean final regret over {trials}{interval}, the best on top{_scales(results)}.",
+        ),
     ]
+
+
+def _scales(results: Results) -> str:
+    return "; a logarithmic axis where regrets differ by more than a factor of eight" if _wide(results) else ""
+
+
+def _wide(results: Results) -> list[str]:
+    """Returns the worlds whose regrets differ so much that a linear axis would show the best as one dot."""
+    ends = {
+        world: [results.final(world, each).mean() for each in contenders(results, world)] for world in results.worlds
+    }
+    return [world for world, means in ends.items() if 0.0 < SPREAD_OUT * means[0] < means[-1]]
 
 
 def _cut(results: Results) -> str:
@@ -153,10 +170,12 @@ def draw_finals(results: Results) -> Any:
     """Returns the picture of final regret: one panel a world, one dot and interval a policy, the best on top."""
     shown = {world: contenders(results, world) for world in results.worlds}
     styles = looks(ordered([results]))
-    most = max(map(len, shown.values()))
+    most, wide = max(map(len, shown.values())), _wide(results)
     figure, panels = _panels(len(shown), row_height=max(0.9 + 0.22 * most, 1.8))
     for axes, world in zip(panels, shown, strict=True):
         _dots(axes, results, world, shown[world], styles)
+        if world in wide:
+            _log_scale(axes)
         finish(axes, title=plain(world), xlabel="final regret")
     return figure
 
@@ -171,6 +190,17 @@ def _dots(axes: Any, results: Results, world: str, policies: Sequence[str], styl
     axes.set_yticks(range(len(policies)), [plain(policy) for policy in policies], fontsize=SMALL)
     axes.set_ylim(len(policies) - 0.5, -0.5)
     axes.set_xlim(left=0.0)
+
+
+def _log_scale(axes: Any) -> None:
+    """Sets a logarithmic axis with plain numbers at 1, 2 and 5 of each power of ten."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    axes.set_xscale("log")
+    axes.autoscale(axis="x")
+    axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    axes.xaxis.set_minor_formatter(NullFormatter())
 
 
 def _panels(count: int, *, row_height: float) -> tuple[Any, list[Any]]:
