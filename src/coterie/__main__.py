@@ -71,7 +71,11 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         description="Runs every policy of a study on every world, trial by trial, and writes tables, figures and one "
         "HTML page. Each trial is stored as soon as it is done; an interrupted study goes on with --resume.",
     )
-    run.add_argument("study", metavar="STUDY", help="a TOML file, or the name of a study (see: coterie studies)")
+    run.add_argument(
+        "study",
+        metavar="STUDY",
+        help="a TOML file, the manifest.json of a result, or the name of a study (see: coterie studies)",
+    )
     run.add_argument("--trials", type=positive, help="how many trials, instead of the study's number")
     run.add_argument("--seed", type=seed, help="seed of all randomness, instead of the study's")
     run.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")
@@ -86,7 +90,7 @@ def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser
         "with a page that says for each claim whether it holds. `all` takes about half an hour on two cores.",
     )
     paper.add_argument("part", nargs="?", default="all", choices=[*PARTS, "all"], help="default: %(default)s")
-    paper.add_argument("--out", type=Path, default=Path("reproduction"), help="folder (default: %(default)s)")
+    paper.add_argument("--out", type=Path, help="folder (default: reproduction, with --quick reproduction-quick)")
     _add_running(paper)
 
 
@@ -122,14 +126,15 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     study = console.find_study(options.study).changed(trials=options.trials, seed=options.seed, quick=options.quick)
-    out = options.out or Path("results") / study.name
+    out = options.out or Path("results") / f"{study.name}{'-quick' if options.quick else ''}"
     console.run_and_report(study, out, jobs=options.jobs, resume=options.resume)
     return 0
 
 
 def _reproduce(options: argparse.Namespace) -> int:
     parts = list(PARTS) if options.part == "all" else [options.part]
-    reproduce(parts, out=options.out, quick=options.quick, jobs=options.jobs, resume=options.resume)
+    out = options.out or Path("reproduction-quick" if options.quick else "reproduction")
+    reproduce(parts, out=out, quick=options.quick, jobs=options.jobs, resume=options.resume)
     return 0
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "GraphError",
     "InputError",
     "KernelError",
+    "LearnerError",
     "MemoryLimitError",
     "MissingExtraError",
     "NumericalError",
@@ -99,6 +100,10 @@ class SettingError(InputError):
         super().__init__(problem, rule, remedy)
         self.key = key
         self.path = path or (key,)
+
+
+class LearnerError(CoterieError):
+    """A method of one's own that failed while it was played."""
 
 
 class StoreError(CoterieError):

@@ -2,7 +2,8 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,11 +13,11 @@ from coterie.runs.extras import require_extra
 from coterie.runs.report.figures import draw_study
 from coterie.runs.report.page import write_report
 from coterie.runs.report.tables import comparison_tables
-from coterie.runs.report.words import answer
+from coterie.runs.report.words import answer, unfinished
 from coterie.runs.results import Results
-from coterie.runs.runner import OnUnit, Unit, missing_units, run_study
+from coterie.runs.runner import OnUnit, Unit, run_study
 from coterie.runs.store import Store
-from coterie.runs.study import Study, read_study
+from coterie.runs.study import Study, read_study, study_from
 
 
 def usable_cores() -> int:
@@ -32,9 +33,12 @@ def studies_folder() -> Path:
 
 
 def find_study(name: str) -> Study:
-    """Returns a study by the path of its file, or by the name of one that comes with Coterie."""
-    if name.endswith(".toml") or Path(name).is_file():
-        return read_study(Path(name))
+    """Returns a study by the path of its file or of a result's manifest, or by the name of one of Coterie's own."""
+    path = Path(name)
+    if path.name == "manifest.json":
+        return study_from(Store(path.parent).manifest["study"])
+    if name.endswith(".toml") or path.is_file():
+        return read_study(path)
     known = {path.stem: path for path in sorted(studies_folder().glob("*.toml"))}
     if name not in known:
         remedy = or_similar(name, known, "Name one of these, or the path of a TOML file")
@@ -46,7 +50,13 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
     """Runs a study with progress, prints its tables, writes the report and returns its path."""
     console = _console()
     rounds = sum(each.settings.horizon * len(study.playing(each.name)) for each in study.worlds) * study.trials
-    told = f"{len(study.worlds)} worlds, {len(study.policies)} policies, {study.trials} trials, {rounds:,} rounds"
+    if study.tuning is not None:
+        tried = {each.name: sum(map(len, study.grids(each.name).values())) for each in study.worlds}
+        pilot = sum(min(study.tuning.horizon, each.settings.horizon) * tried[each.name] for each in study.worlds)
+        rounds += pilot * study.tuning.trials
+    told = (
+        f"worlds {len(study.worlds)}, policies {len(study.policies)}, trials {study.trials}, rounds {rounds:,} in all"
+    )
     console.print(f"{study.title}: {told}; results in {out}", highlight=False, soft_wrap=True)
     with _progress(console) as on_unit:
         store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit)
@@ -73,15 +83,12 @@ def draw(store: Store) -> list[Path]:
 
 def show_comparison(folders: list[Path]) -> None:
     """Prints the tables of one study or of several."""
-    results: list[Results] = [Store(folder).results() for folder in folders]
+    results: list[Results] = [replace(Store(folder).results(), name=folder.name) for folder in folders]
+    for each in results:
+        if missing := unfinished(each):
+            _console().print(f"{each.name}: {missing}", highlight=False)
     for table in comparison_tables(*results):
         _console().print(table)
-
-
-def progress_of(study: Study, store: Store) -> str:
-    """Returns how many trials of a study are stored."""
-    total = study.trials * len(study.worlds)
-    return f"{total - len(missing_units(study, store)[1])} of {total} trials are stored in {store.folder}"
 
 
 def free_folder(wanted: Path) -> Path:
@@ -122,11 +129,13 @@ def _progress(console: Any) -> Iterator[OnUnit]:
         task, start = progress.add_task("starting", total=None), monotonic()
 
         def on_unit(unit: Unit, left: int, done: float, total: float) -> None:
-            what = "pilot" if unit.pilot else "trial"
-            progress.update(task, completed=done, total=total, description=f"{unit.world}: {what} {unit.number}")
+            what = f"{unit.world}: {'pilot' if unit.pilot else 'trial'} {unit.number + 1}"
+            progress.update(task, completed=done, total=total, description=what)
             if not console.is_terminal:
                 rest = (monotonic() - start) * (total / done - 1)
-                line = f"{unit.world}: {what} {unit.number} done, {left} to go, about {rest / 60:.1f} min left"
-                console.print(line, highlight=False, soft_wrap=True)
+                with suppress(BrokenPipeError):  # nobody reads any more; the work goes on
+                    console.print(
+                        f"{what} done, {left} to go, about {rest:.0f} s left", highlight=False, soft_wrap=True
+                    )
 
         yield on_unit

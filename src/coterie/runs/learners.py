@@ -2,26 +2,29 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from inspect import signature
 from itertools import product
 from typing import Any, Protocol
 
 import numpy as np
 
 from coterie.contracts import ArmId, UserId
-from coterie.errors import CoterieError, SettingError, listed, or_similar
+from coterie.errors import CoterieError, InputError, SettingError, listed, or_similar
 from coterie.graphs import UserGraph, make_graph
-from coterie.kernels import ArmKernel, Distinct, Exchangeable, SquaredExponential
+from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import SpectralSchedule, list_policies, make_policy
 from coterie.policies.ingredients import CLUSTER_WIDTH
 from coterie.policies.recipes import RECIPES
 from coterie.problems import Round, World
 
-COMMON = ("policy", "label", "graph", "tune", "worlds")
+COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed")
+LONGEST_LABEL = 40
 GRAPHS = ("shown", "permuted", "rewired", "none")
 NO_WIDTH = frozenset({"greedy", "oracle", "popularity", "random"})
+GIVEN = ("graph", "arms", "seed")
 FEATURELESS = frozenset({"oracle", "popularity", "random"})
 
 
@@ -47,6 +50,7 @@ class LearnerSettings:
         options: What it is made with, every default written out.
         graph: The graph it sees: as shown by the world, with users permuted, rewired, or without edges.
         tune: Grids of its own, by option, beside or instead of the study's; None where it is not tuned.
+        fixed: The options that the study gives a value, which the study's grids leave alone.
         worlds: The worlds it plays; none given means all.
     """
 
@@ -56,12 +60,14 @@ class LearnerSettings:
     graph: str = "shown"
     tune: Mapping[str, tuple[Any, ...]] | None = field(default_factory=dict)
     worlds: tuple[str, ...] = ()
+    fixed: tuple[str, ...] = ()
 
     def grid(self, shared: Mapping[str, tuple[float, ...]]) -> list[dict[str, Any]]:
         """Returns the settings to try in a pilot: the study's grids of the options it has, and its own."""
         if self.tune is None:
             return []
-        axes: dict[str, tuple[Any, ...]] = {key: grid for key, grid in shared.items() if key in self.options}
+        free = [key for key in self.options if key not in self.fixed]
+        axes: dict[str, tuple[Any, ...]] = {key: grid for key, grid in shared.items() if key in free}
         axes.update(self.tune)
         return [dict(zip(axes, values, strict=True)) for values in product(*axes.values())] if axes else []
 
@@ -72,8 +78,10 @@ class LearnerSettings:
     def as_dict(self) -> dict[str, Any]:
         """Returns plain values that `learner_settings` reads back."""
         tune: Any = False if self.tune is None else {key: list(grid) for key, grid in self.tune.items()}
-        shown = {"label": self.label, "policy": self.policy, "graph": self.graph, "worlds": list(self.worlds)}
-        return {**shown, "tune": tune, **self.options}
+        shown: dict[str, Any] = {"label": self.label, "policy": self.policy, "graph": self.graph}
+        if self.worlds:
+            shown["worlds"] = list(self.worlds)
+        return {**shown, "tune": tune, "fixed": list(self.fixed), **self.options}
 
 
 def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> LearnerSettings:
@@ -93,8 +101,9 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
     else:
         options = _options(policy, given, shared)
     label = given.get("label", policy)
-    if not isinstance(label, str) or not label.strip():
-        raise SettingError(f"label is {label!r}", "it is a text", 'Choose, say, "permuted"', key="label")
+    if not isinstance(label, str) or not 0 < len(label.strip()) <= LONGEST_LABEL:
+        rule = f"it is a text of 1 to {LONGEST_LABEL} characters"
+        raise SettingError(f"label is {label!r}", rule, 'Choose, say, "permuted"', key="label")
     graph = given.get("graph", "shown")
     if graph not in GRAPHS:
         raise SettingError(
@@ -103,7 +112,13 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
     assert isinstance(policy, str)
     tune = _tune(given.get("tune"), policy, options)
     return LearnerSettings(
-        label=label, policy=policy, options=options, graph=graph, tune=tune, worlds=_world_names(given.get("worlds"))
+        label=label,
+        policy=policy,
+        options=options,
+        graph=graph,
+        tune=tune,
+        worlds=_world_names(given.get("worlds")),
+        fixed=tuple(given.get("fixed", [key for key in given if key in options])),
     )
 
 
@@ -118,7 +133,8 @@ def known_options(policy: str) -> dict[str, Any]:
     out["noise_var"] = recipe.noise_var
     if policy in FEATURELESS:
         return out
-    if not recipe.own_users or recipe.similarities:
+    shares_alike = policy.startswith("exchangeable")
+    if recipe.similarities or not (recipe.own_users or shares_alike):
         out["laplacian_ridge"] = recipe.laplacian_ridge
     if recipe.clustered:
         out["cluster_width"] = CLUSTER_WIDTH
@@ -128,9 +144,48 @@ def known_options(policy: str) -> dict[str, Any]:
         out["similarity"] = next(iter(recipe.similarities))
     if len(recipe.scores) > 1:
         out["sampling"] = next(iter(recipe.scores))
-    if policy.startswith("exchangeable"):
+    if shares_alike:
         out["share"] = Exchangeable().share
     return {**out, "engine": "auto"}
+
+
+def complete_learner(settings: LearnerSettings) -> LearnerSettings:
+    """Returns the settings with the defaults of a method of one's own written out; raises if it cannot be made.
+
+    A policy of ours is made once on two users, with its options and with each value of its grids.
+    """
+    if ":" in settings.policy:
+        return replace(settings, options=_own_options(settings))
+    if settings.policy != "oracle":
+        _try_learner(settings)
+    return settings
+
+
+def _own_options(settings: LearnerSettings) -> dict[str, Any]:
+    """Returns the options of a method of one's own: what its signature gives a default, and what the study says."""
+    parameters = signature(found_method(settings.policy)).parameters.values()
+    known = {
+        each.name: each.default for each in parameters if each.name not in GIVEN and each.kind is not each.VAR_KEYWORD
+    }
+    if not any(each.kind is each.VAR_KEYWORD for each in parameters):
+        for key in [*settings.options, *(settings.tune or {})]:
+            if key not in known:
+                rule = f"{settings.policy} has {listed(known, 30) or 'no options'}"
+                raise SettingError(f"key {key!r} is unknown", rule, or_similar(key, known, "Use one of these"), key=key)
+    plain = {key: value for key, value in known.items() if isinstance(value, bool | int | float | str)}
+    return {**plain, **settings.options}
+
+
+def _try_learner(settings: LearnerSettings) -> None:
+    world = World(graph=make_graph("complete", 2), arms=ArmPool(np.eye(2)), truth=np.eye(2), noise_std=0.0)
+    tried = [{}, *({key: value} for key, grid in (settings.tune or {}).items() for value in grid)]
+    for tuned in tried:
+        try:
+            make_learner(settings, world, horizon=10, seed=0, graph_seed=0, tuned=tuned)
+        except InputError as error:
+            given = [*tuned, *settings.options]
+            key = next((each for each in given if each in error.problem), "tune" if tuned else "policy")
+            raise SettingError(error.problem, error.rule, error.remedy, key="tune" if tuned else key) from None
 
 
 def make_learner(
@@ -157,7 +212,6 @@ def make_learner(
         options["noise_var"] = SpectralSchedule(base=base, horizon=horizon)
     if share is not None:
         options["user_kernel"] = Exchangeable(share=share)
-        options.pop("laplacian_ridge", None)
     if "arm_kernel" in options:
         options["arm_kernel"] = _arm_kernel(options["arm_kernel"], options.pop("lengthscale"))
     return make_policy(settings.policy, graph=graph, arms=world.arms, expected_rounds=horizon, seed=seed, **options)
@@ -198,10 +252,13 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
             raise SettingError(f"key {key!r} is unknown", rule, remedy, key=key)
     options = {**defaults, **{key: value for key, value in shared.items() if key in defaults}}
     options.update({key: value for key, value in given.items() if key in defaults})
-    if "noise_var" in given and "lambda_base" not in given and "lambda_base" in options:
+    if "noise_var" in given and "lambda_base" in given:
+        rule = "noise_var is a constant and lambda_base turns on the schedule"
+        raise SettingError("both noise_var and lambda_base are given", rule, "Leave one out", key="lambda_base")
+    if "noise_var" in given and "lambda_base" in options:
         options["lambda_base"] = None  # a constant asked for by name is not scheduled
     for key, value in options.items():
-        _check_option(key, value)
+        _check_option("epsilon" if (policy, key) == ("epsilon-greedy", "width") else key, value)
     if options.get("lambda_base") is not None:
         options.pop("noise_var")
     else:
@@ -228,6 +285,8 @@ _NUMBERS = ("width", "noise_var", "lambda_base", "laplacian_ridge", "share", "cl
 
 def _check_option(key: str, value: Any) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool) and np.isfinite(value)
+    if key == "epsilon" and not (number and 0 <= value <= 1):
+        raise SettingError(f"width is {value!r}", "here it is a probability, 0 to 1", "Choose, say, 0.1", key="width")
     if key in _NUMBERS and value is not None and not (number and value >= 0):
         raise SettingError(f"{key} is {value!r}", "it is a number >= 0", "Mend it", key=key)
     if key == "lengthscale" and not (value == "median" or (number and value > 0)):
@@ -268,7 +327,7 @@ def _tune(given: Any, policy: str, options: Mapping[str, Any]) -> Mapping[str, t
 def _world_names(given: Any) -> tuple[str, ...]:
     if given is None:
         return ()
-    if isinstance(given, list) and all(isinstance(each, str) for each in given):
+    if isinstance(given, list) and given and all(isinstance(each, str) for each in given):
         return tuple(given)
     raise SettingError(f"worlds is {given!r}", "it is a list of names of worlds", "Leave it out for all", key="worlds")
 
@@ -285,20 +344,29 @@ def _graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
 
 def _own_method(place: str, **options: Any) -> Learner:
     """Returns what "module:function" makes when called with graph, arms, seed and the options."""
-    module, _, name = place.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())  # a script's own folder is on the path, the folder it is run in is not
     try:
-        make = getattr(import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        rule = "a method of your own is 'module:function', importable from where you run"
-        remedy = f"Check the spelling, and that {module}.py lies in this folder"
-        raise SettingError(f"policy {place!r} cannot be found: {error}", rule, remedy, key="policy") from None
-    try:
-        learner: Learner = make(**options)
+        learner: Learner = found_method(place)(**options)
     except CoterieError:
         raise
     except TypeError as error:
         rule = "it is called with graph, arms, seed and the options of the study's entry"
         raise SettingError(f"{place} refused: {error}", rule, "Give it these parameters", key="policy") from None
+    for method in ("select", "update"):
+        if not callable(getattr(learner, method, None)):
+            rule = "a learner has select(user, candidates) and update(user, arm, reward)"
+            raise SettingError(f"{place} made {learner!r}, without {method}", rule, "Give it one", key="policy")
     return learner
+
+
+def found_method(place: str) -> Callable[..., Any]:
+    """Returns the function that "module:function" names."""
+    module, _, name = place.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())  # a script's own folder is on the path, the folder it is run in is not
+    try:
+        make: Callable[..., Any] = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        rule = "a method of your own is 'module:function', importable from where you run"
+        remedy = f"Check the spelling, and that {module}.py lies in this folder"
+        raise SettingError(f"policy {place!r} cannot be found: {error}", rule, remedy, key="policy") from None
+    return make

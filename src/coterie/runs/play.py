@@ -2,13 +2,17 @@
 
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from time import perf_counter
+from traceback import extract_tb
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import ArmId, Array, UserId
+from coterie.errors import LearnerError
 from coterie.problems import Round, World, WorldSettings, draw_rounds, draw_world
 from coterie.runs.learners import Learner, LearnerSettings, make_learner
 
@@ -42,6 +46,23 @@ class Played:
     seconds: float
 
 
+@contextmanager
+def _named(settings: LearnerSettings) -> Iterator[None]:
+    """Says which method of one's own failed, and where; an error of ours is a defect and passes as it is."""
+    try:
+        yield
+    except Exception as error:
+        if ":" not in settings.policy:
+            raise
+        *_, last = extract_tb(error.__traceback__)
+        place = f"{Path(last.filename).name}, line {last.lineno}"
+        raise LearnerError(
+            f"{settings.label!r} failed with {type(error).__name__}: {error} ({place})",
+            "select(user, candidates) returns something with an `arm`, one of the candidates; update learns a reward",
+            "Mend the method; what is finished is stored, and a new --out begins anew",
+        ) from error
+
+
 class Trial:
     """A world and its rounds, drawn from one seed; streams for graph, pool, truth, rounds, noise and each policy.
 
@@ -50,15 +71,18 @@ class Trial:
         seed: The study's.
         number: The trial's.
         kind: FINAL or PILOT, whose trials share nothing.
+        rounds: How many of the world's rounds to play, from the first; none given means all.
     """
 
-    def __init__(self, settings: WorldSettings, *, seed: int, number: int, kind: int = FINAL) -> None:
+    def __init__(
+        self, settings: WorldSettings, *, seed: int, number: int, kind: int = FINAL, rounds: int | None = None
+    ) -> None:
         self._key = (kind, number)
         self._seed = seed
-        self.horizon = settings.horizon
+        self.horizon = min(rounds or settings.horizon, settings.horizon)
         stream = np.random.SeedSequence(seed, spawn_key=self._key)
         self.world = draw_world(settings, stream)
-        self.rounds = draw_rounds(settings, self.world, stream)
+        self.rounds = draw_rounds(settings, self.world, stream)[: self.horizon]
 
     @property
     def users(self) -> list[UserId]:
@@ -76,14 +100,10 @@ class Trial:
             graph_seed=self._stream(_GRAPH),
             tuned=tuned or {},
         )
-        arms, rewards, regrets = zip(*play(learner, self.world, self.rounds), strict=True)
+        with _named(settings):
+            arms, rewards, regrets = zip(*play(learner, self.world, self.rounds), strict=True)
         seconds = perf_counter() - start
         return Played(arms=list(arms), rewards=np.array(rewards), regrets=np.array(regrets), seconds=seconds)
 
     def _stream(self, *key: int) -> int:
         return int(np.random.SeedSequence(self._seed, spawn_key=(*self._key, *key)).generate_state(1)[0])
-
-
-def pilot_trial(settings: WorldSettings, *, seed: int, number: int, horizon: int) -> Trial:
-    """Returns a trial for tuning: the same kind of world, other draws, fewer rounds."""
-    return Trial(replace(settings, horizon=min(horizon, settings.horizon)), seed=seed, number=number, kind=PILOT)

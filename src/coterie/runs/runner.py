@@ -5,12 +5,14 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
-from coterie.errors import StoreError
+from coterie.errors import LearnerError, StoreError
 from coterie.runs.extras import require_extra
 from coterie.runs.play import Trial
 from coterie.runs.store import Store
@@ -44,10 +46,19 @@ def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, o
         on_unit: Told after each unit: the unit, units left, cost done and cost in all.
     """
     store = Store(out)
-    if resume and (out / "manifest.json").exists():
-        _check_same(study, store.open(), out)
-    else:
-        store.create(study)
+    with store.locked():
+        if resume and (out / "manifest.json").exists():
+            stored = store.open()
+            _check_same(study, stored, out)
+            if study.trials > stored.trials:
+                store.extend(study)
+        else:
+            store.create(study)
+        _run_missing(study, store, jobs, on_unit)
+    return store
+
+
+def _run_missing(study: Study, store: Store, jobs: int, on_unit: OnUnit | None) -> None:
     pilots, trials = missing_units(study, store)
     total = sum(unit.cost for unit in [*pilots, *trials])
     done, left = 0.0, len(pilots) + len(trials)
@@ -59,7 +70,6 @@ def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, o
                     on_unit(unit, left, done, total)
             if phase is pilots and study.tuning is not None:
                 store.write_tuned(_tuned(study, store))
-    return store
 
 
 def missing_units(study: Study, store: Store) -> tuple[list[Unit], list[Unit]]:
@@ -85,6 +95,21 @@ def _dearest(unit: Unit) -> float:
 
 def run_unit(study: Study, store: Store, unit: Unit) -> None:
     """Runs one unit and stores it."""
+    with _told(unit):
+        _run_unit(study, store, unit)
+
+
+@contextmanager
+def _told(unit: Unit) -> Iterator[None]:
+    """Says in which trial a learner failed."""
+    try:
+        yield
+    except LearnerError as error:
+        where = f"{'pilot ' if unit.pilot else ''}trial {unit.number} of {unit.world!r}"
+        raise LearnerError(f"{error.problem}, in {where}", error.rule, error.remedy) from error.__cause__
+
+
+def _run_unit(study: Study, store: Store, unit: Unit) -> None:
     if unit.pilot:
         store.write_pilot(unit.world, unit.number, play_pilot(study, unit.world, unit.number))
         return
@@ -107,6 +132,8 @@ def _tuned(study: Study, store: Store) -> dict[str, Any]:
 def _check_same(study: Study, stored: Study, out: Path) -> None:
     """Raises if the folder holds another study."""
     mine, theirs = study.as_dict(), stored.as_dict()
+    if study.trials >= stored.trials:
+        theirs["trials"] = study.trials
     for key in mine.keys() | theirs.keys():
         if mine.get(key) != theirs.get(key):
             raise StoreError(
@@ -116,14 +143,18 @@ def _check_same(study: Study, stored: Study, out: Path) -> None:
             )
 
 
+def one_blas_thread() -> Any:
+    """Returns a context in which BLAS has one thread: on small matrices a second one waits more than it works."""
+    with require_extra("lab", "running a study"):
+        from threadpoolctl import threadpool_limits
+    return threadpool_limits(limits=1, user_api="blas")
+
+
 class _Workers:
     """Runs units here or in processes, and yields each as it ends."""
 
     def __init__(self, study: Study, store: Store, jobs: int) -> None:
-        with require_extra("lab", "running a study"):
-            from threadpoolctl import threadpool_limits
         self.study, self.store, self.jobs = study, store, jobs
-        self._limits = threadpool_limits
         self._pool: ProcessPoolExecutor | None = None
 
     def __enter__(self) -> "_Workers":
@@ -145,22 +176,29 @@ class _Workers:
 
     def run(self, units: list[Unit]) -> Iterator[Unit]:
         if self._pool is None:
-            with self._limits(limits=1, user_api="blas"):
+            with one_blas_thread():
                 for unit in units:
                     run_unit(self.study, self.store, unit)
                     yield unit
             return
-        with _one_blas_thread():
+        with _one_thread_in_children():
             pending: dict[Future[None], Unit] = {self._pool.submit(_work, unit): unit for unit in units}
         while pending:
             for future in wait(pending, return_when=FIRST_COMPLETED).done:
                 unit = pending.pop(future)
-                future.result()
+                try:
+                    future.result()
+                except BrokenProcessPool:
+                    raise StoreError(
+                        "a process of the study died, out of memory perhaps",
+                        "finished trials are stored",
+                        "Go on with --resume and fewer --jobs",
+                    ) from None
                 yield unit
 
 
 @contextmanager
-def _one_blas_thread() -> Iterator[None]:
+def _one_thread_in_children() -> Iterator[None]:
     """Lets processes that are started inside have one BLAS thread each."""
     before = {name: os.environ.get(name) for name in BLAS_THREADS}
     os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
@@ -178,7 +216,16 @@ _HERE: dict[str, Any] = {}
 
 def _start_worker(study: dict[str, Any], folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides; a unit under way is dropped, never half written
+    Thread(target=_end_with_parent, daemon=True).start()
     _HERE["study"], _HERE["store"] = study_from(study), Store(Path(folder))
+
+
+def _end_with_parent() -> None:
+    """Ends this process when the parent is gone, killed perhaps, so that no worker is left behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _work(unit: Unit) -> None:

@@ -3,17 +3,21 @@
     OUT/manifest.json                       the study with every default, and the versions
     OUT/pilot/WORLD/trial-000.parquet       policy, setting, values, regret: one row a setting tried
     OUT/tuned.json                          what the pilot chose, and the mean regret of every setting
-    OUT/trials/WORLD/trial-000.parquet      policy, t, user, arm, reward, regret: one row a round
+    OUT/trials/WORLD/trial-000.parquet      world, trial, policy, t, user, arm, reward, regret: one row a round
     OUT/timings/WORLD/trial-000.json        seconds of each policy, and the machine
 
-Everything but the timings depends on the study and the versions alone, byte for byte.
+Everything but the timings depends on the study, the versions and the processor's arithmetic alone, byte for byte.
 """
 
+import hashlib
 import json
 import os
 import platform
 import sys
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import MISSING, fields
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +26,19 @@ import scipy
 
 from coterie.contracts import UserId
 from coterie.errors import StoreError
+from coterie.kernels import Heat, SpectralRBF
+from coterie.policies.schedules import SpectralSchedule
+from coterie.policies.similarity import LearnedSimilarity
 from coterie.runs.extras import require_extra
+from coterie.runs.learners import found_method
 from coterie.runs.play import Played
 from coterie.runs.results import Results
 from coterie.runs.study import Study, study_from
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - not on this system: two runs on one folder are then the user's own care
+    fcntl = None  # type: ignore[assignment]
 
 FORMAT = 1
 PARTIAL = ".partial"
@@ -34,11 +47,26 @@ Pilot = dict[str, list[tuple[dict[str, Any], float]]]
 
 
 def versions() -> dict[str, str]:
-    """Returns what results depend on: the versions of Coterie, Python, NumPy and SciPy."""
+    """Returns what results depend on beside the study and the processor: versions."""
     from coterie import __version__
 
     python = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
-    return {"coterie": __version__, "python": python, "numpy": np.__version__, "scipy": scipy.__version__}
+    core = {"coterie": __version__, "python": python, "numpy": np.__version__, "scipy": scipy.__version__}
+    return {**core, "pyarrow": metadata.version("pyarrow")}
+
+
+def constants() -> dict[str, Any]:
+    """Returns what no study can change: the noise schedule's, the learned similarity's and the heat kernel's."""
+    schedule = {each.name: each.default for each in fields(SpectralSchedule) if each.default is not MISSING}
+    learned = {each.name: each.default for each in fields(LearnedSimilarity) if isinstance(each.default, int)}
+    fixed = {"heat_time": Heat().time, "spectral_rbf_eigenvectors": SpectralRBF().k}
+    return {"noise_schedule": schedule, "learned_mmd": learned, **fixed}
+
+
+def source_hash(place: str) -> str:
+    """Returns a hash of the file of a method of one's own, "module:function"."""
+    file = getattr(sys.modules[found_method(place).__module__], "__file__", None)
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file else ""
 
 
 def machine() -> dict[str, Any]:
@@ -52,20 +80,59 @@ class Store:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Keeps other runs out of the folder; the lock is gone with the process that holds it, however it ends."""
+        if self.folder.exists() and not self.folder.is_dir():
+            raise StoreError(f"{str(self.folder)!r} is a file", "results go into a folder", "Choose another --out")
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with (self.folder / ".lock").open("w") as lock:
+            if fcntl is not None:
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    raise StoreError(
+                        f"another run is at work in {str(self.folder)!r}",
+                        "one run at a time writes to a folder",
+                        "Wait for it, or choose another --out",
+                    ) from None
+            yield
+
     def create(self, study: Study) -> None:
         """Writes the manifest; refuses a folder that holds a study already."""
-        self.folder.mkdir(parents=True, exist_ok=True)
-        if self._manifest.exists():
+        if any((self.folder / part).exists() for part in ("pilot", "trials")):
             raise StoreError(
                 f"{str(self.folder)!r} holds a study already",
                 "results are never overwritten",
                 "Choose another --out, or add --resume to go on with it",
             )
-        self._write_json(self._manifest, {"format": FORMAT, "versions": versions(), "study": study.as_dict()})
+        manifest = {"format": FORMAT, "versions": versions(), "study": study.as_dict(), "constants": constants()}
+        own = {each.policy: source_hash(each.policy) for each in study.policies if ":" in each.policy}
+        self._write_json(self._manifest, {**manifest, "methods": own})
+
+    def extend(self, study: Study) -> None:
+        """Takes the same study with more trials."""
+        self._write_json(self._manifest, {**self.manifest, "study": study.as_dict()})
 
     def open(self) -> Study:
-        """Returns the study that lies here, after sweeping away files that were never finished."""
-        study = study_from(self.manifest["study"])
+        """Returns the study that lies here, to go on with it; sweeps away files that were never finished."""
+        manifest = self.manifest
+        for name, version in versions().items():
+            before = manifest["versions"].get(name)
+            if before != version:
+                raise StoreError(
+                    f"{str(self.folder)!r} was begun with {name} {before}, and this is {version}",
+                    "the trials of a study are made with the same versions",
+                    "Go on with those versions, or begin anew with another --out",
+                )
+        for place, known in manifest["methods"].items():
+            if source_hash(place) != known:
+                raise StoreError(
+                    f"the file of {place!r} has changed since {str(self.folder)!r} was begun",
+                    "the trials of a study are made with the same methods",
+                    "Restore it, or begin anew with another --out",
+                )
+        study = study_from(manifest["study"])
         for partial in self.folder.rglob(f"*{PARTIAL}"):
             partial.unlink(missing_ok=True)
         return study
@@ -83,11 +150,14 @@ class Store:
             ) from None
         except (OSError, ValueError) as error:
             raise StoreError(
-                f"{str(self._manifest)!r} cannot be read: {error}", "it is JSON", "Run the study anew"
+                f"{str(self._manifest)!r} cannot be read: {error}",
+                "a result folder has a manifest.json",
+                "Name the folder that was given as --out, or restore the file",
             ) from None
-        if manifest.get("format") != FORMAT:
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            found = manifest.get("format") if isinstance(manifest, dict) else None
             raise StoreError(
-                f"{str(self.folder)!r} has format {manifest.get('format')!r}",
+                f"{str(self.folder)!r} has format {found!r}",
                 f"this version reads format {FORMAT}",
                 "Use the version of Coterie that wrote it",
             )
@@ -111,6 +181,8 @@ class Store:
         self._write_json(self.folder / "timings" / world / f"trial-{number:03d}.json", timing)
         horizon, parts = len(users), list(played.values())
         columns = {
+            "world": _repeated(pa, [world], horizon * len(parts)),
+            "trial": np.full(horizon * len(parts), number, dtype=np.int32),
             "policy": _repeated(pa, list(played), horizon),
             "t": np.tile(np.arange(horizon, dtype=np.int32), len(parts)),
             "user": _names(pa, users * len(parts)),
@@ -136,10 +208,8 @@ class Store:
 
     def read_pilot(self, world: str, number: int) -> Pilot:
         """Returns a pilot trial."""
-        from pyarrow import parquet
-
         pilot: Pilot = {}
-        for row in parquet.read_table(self._pilot(world, number)).to_pylist():
+        for row in self._read(self._pilot(world, number), None).to_pylist():
             pilot.setdefault(row["policy"], []).append((json.loads(row["values"]), row["regret"]))
         return pilot
 
@@ -181,20 +251,31 @@ class Store:
         )
 
     def _regrets(self, world: str, number: int) -> dict[str, Any]:
-        from pyarrow import parquet
-
-        table = parquet.read_table(self._trial(world, number), columns=["policy", "t", "regret"])
+        table = self._read(self._trial(world, number), ["policy", "t", "regret"])
         horizon = int(table["t"].to_numpy().max()) + 1
         labels = table["policy"].to_pylist()[::horizon]
         rows = table["regret"].to_numpy().reshape(len(labels), horizon)
         return dict(zip(labels, rows, strict=True))
 
+    def _read(self, path: Path, columns: list[str] | None) -> Any:
+        from pyarrow import ArrowException, parquet
+
+        try:
+            return parquet.read_table(path, columns=columns)
+        except (ArrowException, OSError) as error:
+            raise StoreError(
+                f"{str(path)!r} cannot be read: {error}",
+                "it is a Parquet file of ours",
+                "Delete it, and go on with --resume",
+            ) from None
+
     def _seconds(self, world: str, number: int, labels: Iterable[str]) -> dict[str, float]:
         path = self.folder / "timings" / world / f"trial-{number:03d}.json"
-        if not path.exists():
+        try:
+            timing = json.loads(path.read_text(encoding="utf-8"))
+            return {label: timing["seconds"][label] / timing["rounds"] for label in labels}
+        except (OSError, ValueError, KeyError):
             return dict.fromkeys(labels, float("nan"))
-        timing = json.loads(path.read_text(encoding="utf-8"))
-        return {label: timing["seconds"][label] / timing["rounds"] for label in labels}
 
     @property
     def _manifest(self) -> Path:

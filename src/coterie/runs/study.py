@@ -1,16 +1,17 @@
 """A study: worlds, policies, trials and how they are tuned; read from TOML, every default written out."""
 
 import re
+import sys
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import WorldSettings, settings_as_dict, world_settings
-from coterie.runs.learners import LearnerSettings, check_shared, learner_settings
+from coterie.runs.learners import LearnerSettings, check_shared, complete_learner, learner_settings
 from coterie.runs.lines import line_of
 
 Place = tuple[str | int, ...]
@@ -57,7 +58,7 @@ class Study:
     worlds: tuple[StudyWorld, ...]
     policies: tuple[LearnerSettings, ...]
     tuning: Tuning | None = None
-    source: str = field(default="", compare=False)
+    quick: bool = False
 
     def world(self, name: str) -> StudyWorld:
         """Returns a world by its name."""
@@ -79,12 +80,12 @@ class Study:
 
     def changed(self, *, trials: int | None = None, seed: int | None = None, quick: bool = False) -> "Study":
         """Returns the study with another number of trials or another seed, or made small."""
-        study = self.quick() if quick else self
+        study = self._made_quick() if quick else self
         return replace(
             study, trials=study.trials if trials is None else trials, seed=study.seed if seed is None else seed
         )
 
-    def quick(self) -> "Study":
+    def _made_quick(self) -> "Study":
         """Returns the study made small: to see that it works, not what it says."""
         worlds = tuple(replace(w, settings=replace(w.settings, horizon=_capped(w.settings))) for w in self.worlds)
         tuning = self.tuning and replace(
@@ -93,7 +94,7 @@ class Study:
         )  # fmt: skip
         policies = tuple(each.quick() for each in self.policies)
         trials = min(self.trials, QUICK_TRIALS)
-        return replace(self, trials=trials, worlds=worlds, tuning=tuning, policies=policies)
+        return replace(self, trials=trials, worlds=worlds, tuning=tuning, policies=policies, quick=True)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the study as plain values, every default written out; `study_from` reads it back."""
@@ -103,6 +104,7 @@ class Study:
             "trials": self.trials,
             "seed": self.seed,
             "reference": self.reference,
+            "quick": self.quick,
             "worlds": [
                 {"name": each.name, "tuned_on": each.tuned_on, **settings_as_dict(each.settings)}
                 for each in self.worlds
@@ -138,14 +140,26 @@ def read_study(path: Path) -> Study:
     except tomllib.TOMLDecodeError as error:
         raise SettingError(f"{path.name} is not TOML: {error}", "a study is a TOML file", "Mend that line") from None
     try:
-        return study_from(given, name=path.stem, source=text)
+        study = study_from(given, name=path.stem)
+        return _completed(study, path.parent)
     except SettingError as error:
         line = line_of(text, error.path)
         where = path.name if line is None else f"{path.name}, line {line}"
         raise SettingError(f"{where}: {error.problem}", error.rule, error.remedy, key=error.key) from None
 
 
-def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "") -> Study:
+def _completed(study: Study, folder: Path) -> Study:
+    """Returns the study with the options of one's own methods, which may lie beside the file; raises on bad ones."""
+    if str(folder.resolve()) not in sys.path:
+        sys.path.insert(0, str(folder.resolve()))
+    policies = []
+    for i, policy in enumerate(study.policies):
+        with _at(("policies", i)):
+            policies.append(complete_learner(policy))
+    return replace(study, policies=tuple(policies))
+
+
+def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
     """Returns the study that these values describe; see docs/studies.md for the keys.
 
     Examples:
@@ -156,7 +170,9 @@ def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "
         Traceback (most recent call last):
         coterie.errors.SettingError: policy 'randon' is unknown; ...
     """
-    _check_keys(given, ("name", "title", "trials", "seed", "reference", "learners", "worlds", "policies", "tuning"), ())
+    _check_keys(
+        given, ("name", "title", "trials", "seed", "reference", "quick", "learners", "worlds", "policies", "tuning"), ()
+    )
     name = _plain_name(given.get("name", name), ("name",))
     learners = _table(given.get("learners", {}), ("learners",))
     with _at(("learners",)):
@@ -185,7 +201,7 @@ def study_from(given: Mapping[str, Any], *, name: str = "study", source: str = "
         worlds=tuple(worlds),
         policies=tuple(policies),
         tuning=_tuning(given["tuning"]) if "tuning" in given else None,
-        source=source,
+        quick=bool(given.get("quick", False)),
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.runs.play import pilot_trial
+from coterie.runs.play import PILOT, Trial
 from coterie.runs.store import Pilot
 from coterie.runs.study import Study
 
@@ -14,7 +14,7 @@ def play_pilot(study: Study, world: str, number: int) -> Pilot:
     """Returns the regret of every setting of every grid in one pilot trial of a world."""
     assert study.tuning is not None
     settings = study.world(world).settings
-    trial = pilot_trial(settings, seed=study.seed, number=number, horizon=study.tuning.horizon)
+    trial = Trial(settings, seed=study.seed, number=number, kind=PILOT, rounds=study.tuning.horizon)
     policies = {each.label: each for each in study.policies}
     return {
         label: [(values, float(trial.play(policies[label], values).regrets.sum())) for values in grid]

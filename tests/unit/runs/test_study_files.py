@@ -42,6 +42,9 @@ worlds = ["small"]
 
 [[policies]]
 policy = "random"
+
+[[policies]]
+policy = "per-user-linucb"
 """
 
 
@@ -57,7 +60,7 @@ def test_a_file_is_read_with_its_defaults(tmp_path: Path) -> None:
     assert (study.name, study.trials, study.reference) == ("mine", 3, "lk-gp-ucb")
     assert study.world("small").settings.horizon == 1000
     assert study.world("small").settings.noise_std == 0.2
-    assert [each.label for each in study.playing("large")] == ["lk-gp-ucb", "random"]
+    assert [each.label for each in study.playing("large")] == ["lk-gp-ucb", "random", "per-user-linucb"]
     options = study.policies[0].options
     assert (options["lengthscale"], options["lambda_base"], options["laplacian_ridge"]) == (1.0, 0.01, 0.1)
     assert "noise_var" not in options
@@ -69,7 +72,8 @@ def test_grids_are_those_of_the_options_a_policy_has(tmp_path: Path) -> None:
     study = read_study(tmp_path / "mine.toml")
     grids = study.grids("small")
     assert len(grids["lk-gp-ucb"]) == 2 * 5
-    assert grids["gob-lin"] == [{"width": 1.0}, {"width": 2.0}]
+    assert "gob-lin" not in grids  # its width is given
+    assert grids["per-user-linucb"] == [{"width": 1.0}, {"width": 2.0}]
     assert "random" not in grids
     assert study.grids("large") == {}
 
@@ -111,6 +115,14 @@ def test_the_studies_that_come_with_us_survive_being_written_out(path: Path) -> 
             "Did you mean 'permuted'",
         ),
         ("width = 2.0\nworlds", "tune = { share = [0.1] }\nworlds", "tune = { share = [0.1] }", "tune has 'share'"),
+        ("width = 2.0\nworlds", 'engine = "fast"\nworlds', 'engine = "fast"', "engines are"),
+        ("width = 2.0\nworlds", "noise_var = 0\nworlds", "noise_var = 0", "finite number > 0"),
+        ("width = 2.0\nworlds", "laplacian_ridge = 0.0\nworlds", "laplacian_ridge = 0.0", "laplacian_ridge"),
+        ('policy = "random"', 'policy = "epsilon-greedy"\nwidth = 3', "width = 3", "probability"),
+        ('policy = "random"', 'policy = "coop-kernel-ucb"\nsimilarity = "heats"', 'similarity = "heats"', "'heat'"),
+        ('policy = "random"', 'policy = "lk-gp-ts"\nsampling = "jointly"', 'sampling = "jointly"', "'joint'"),
+        ('policy = "random"', 'policy = "lk-gp-ts"\ntune = { engine = ["no"] }', 'tune = { engine = ["no"] }', "'no'"),
+        ('policy = "random"', 'policy = "no_module:f"', 'policy = "no_module:f"', "cannot be found"),
     ],
 )
 def test_a_bad_file_is_told_the_line_and_what_is_allowed(
@@ -168,4 +180,4 @@ def test_the_documented_keys_are_the_keys() -> None:
     documented = set(re.findall(r"`([a-z_]+)`", text))
     study = study_from({"worlds": [{}], "policies": [{"policy": "lk-gp-ucb"}]}).as_dict()
     assert set(study["worlds"][0]) <= documented
-    assert set(study["policies"][0]) <= documented
+    assert set(study["policies"][0]) <= documented | {"fixed"}

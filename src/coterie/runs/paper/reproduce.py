@@ -13,6 +13,7 @@ from coterie.runs.paper import gain, scaling, theory
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
 from coterie.runs.paper.record import Record
 from coterie.runs.paper.summary import summarise
+from coterie.runs.runner import one_blas_thread
 from coterie.runs.store import Store
 
 
@@ -54,10 +55,13 @@ def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bo
         jobs: Processes for the studies.
         resume: Whether to go on with what the folder holds.
     """
+    names = [each for part in parts for each in PARTS[part]]
+    if not resume:
+        _check_free(names, out)
     tell = lambda line: print(line, flush=True)  # noqa: E731
-    for name in (each for part in parts for each in PARTS[part]):
+    for name in names:
         if name in NUMBERS:
-            _run_numbers(name, out, quick=quick, resume=resume, tell=tell)
+            _run_numbers(name, out, quick=quick, tell=tell)
         else:
             _run_study(name, out, quick=quick, jobs=jobs, resume=resume)
     return write_pages(out, tell)
@@ -72,6 +76,18 @@ def write_pages(out: Path, tell: Callable[[str], None]) -> Path:
     return page
 
 
+def _check_free(names: list[str], out: Path) -> None:
+    """Raises if one of the parts is there already, before any work is done."""
+    for name in names:
+        path = out / "results" / f"{name}.json" if name in NUMBERS else out / name / "trials"
+        if path.exists():
+            raise StoreError(
+                f"{str(path)!r} is there already",
+                "results are never overwritten",
+                "Choose another --out, or add --resume to go on with them",
+            )
+
+
 def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) -> None:
     folder, start = out / name, monotonic()
     run_and_report(find_study(name).changed(quick=quick), folder, jobs=jobs, resume=resume, tables=False)
@@ -82,18 +98,21 @@ def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) ->
         _copy(drawn, out / "pictures" / f"{name}-{drawn.name}")
 
 
-def _run_numbers(name: str, out: Path, *, quick: bool, resume: bool, tell: Callable[[str], None]) -> None:
+def _run_numbers(name: str, out: Path, *, quick: bool, tell: Callable[[str], None]) -> None:
     path = out / "results" / f"{name}.json"
-    if path.exists() and not resume:
-        raise StoreError(
-            f"{str(path)!r} is there already", "results are never overwritten", "Choose another --out, or add --resume"
-        )
     if path.exists():
+        if json.loads(path.read_text(encoding="utf-8"))["quick"] != quick:
+            raise StoreError(
+                f"{str(path)!r} is of a run {'without' if quick else 'with'} --quick",
+                "only the same run can be resumed",
+                "Choose another --out",
+            )
         tell(f"{name}: finished already")
         return
     tell(f"{name}: computing")
     start = monotonic()
-    record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
+    with one_blas_thread():
+        record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
     drawn = NUMBERS[name].draw(record, out / "pictures")
     record["quick"], record["minutes"] = quick, round((monotonic() - start) / 60, 2)
     record["pictures"] = [{"title": title, "stem": Path(stem).name, "caption": text} for title, stem, text in drawn]

@@ -44,7 +44,7 @@ def table_rows(summary: StudySummary) -> list[list[str]]:
         cell_texts = []
         for size, (paper, error) in zip(SIZES, row, strict=True):
             ours = summary.estimate(f"n={size}", policy)
-            told = f"{ours.mean:.0f} ± {ours.std_err or 0:.0f} | {paper:.0f} ± {error:.0f} | {ours.mean / paper:.2f}"
-            cell_texts += told.split(" | ")
+            spread = "-" if ours.std_err is None else f"{ours.std_err:.0f}"
+            cell_texts += [f"{ours.mean:.0f} ± {spread}", f"{paper:.0f} ± {error:.0f}", f"{ours.mean / paper:.2f}"]
         rows.append([policy, *cell_texts])
     return rows

@@ -12,6 +12,7 @@ from coterie.contracts import Array
 from coterie.runs.results import Results
 
 LEVEL = 0.95
+FEWEST = 5  # trials for an interval: with fewer no percentile of the sample covers what it says
 RESAMPLES = 10_000
 KNOWS_THE_TRUTH = frozenset({"oracle"})
 
@@ -23,7 +24,7 @@ class Estimate:
     Attributes:
         mean: The mean.
         std_err: Its standard error; none with one trial.
-        interval: Its 95 % bootstrap interval; none with one trial.
+        interval: Its 95 % bootstrap interval; none with fewer than five trials.
         n_trials: The number of trials.
     """
 
@@ -102,6 +103,9 @@ def estimates(samples: Array) -> list[Estimate]:
     if n_trials < 2:
         return [Estimate(mean=float(mean), std_err=None, interval=None, n_trials=n_trials) for mean in means]
     errors = samples.std(axis=1, ddof=1) / np.sqrt(n_trials)
+    if n_trials < FEWEST:
+        together = zip(means.tolist(), errors.tolist(), strict=True)
+        return [Estimate(mean=mean, std_err=error, interval=None, n_trials=n_trials) for mean, error in together]
     return [
         Estimate(mean=float(mean), std_err=float(error), interval=(float(low), float(high)), n_trials=n_trials)
         for mean, error, (low, high) in zip(means, errors, intervals(samples), strict=True)

@@ -8,7 +8,7 @@ from coterie.runs.report.figures import draw_study
 from coterie.runs.report.numbers import contenders
 from coterie.runs.report.sheet import Section, write_page
 from coterie.runs.report.tables import Table, difference_tables, final_tables, rank_table, time_tables
-from coterie.runs.report.words import MISSING, answer, findings
+from coterie.runs.report.words import MISSING, answer, counted, findings
 from coterie.runs.results import Results
 
 
@@ -21,16 +21,17 @@ def write_report(
         results: The study.
         folder: Where to write.
         extra_sections: What else the page says, after the tables.
-        command: How to run the study again; if none, from a file of the study's name.
+        command: How to run the study again; if none, from the manifest in this folder.
     """
     sections = [
         *_worlds(results),
+        *_setup(results),
         _pictures(results, folder / "figures"),
         *_tables(results),
         *extra_sections,
         *_pilot(results),
         _settings(results),
-        _rerun(results, command or f"coterie run {results.name}.toml"),
+        _rerun(results, command or "coterie run manifest.json --out again"),
     ]
     return write_page(folder / "report.html", title=results.title, answer=answer(results), sections=sections)
 
@@ -38,6 +39,33 @@ def write_report(
 def _worlds(results: Results) -> Iterator[Section]:
     if len(results.worlds) > 1:
         yield Section(title="World by world", points=findings(results))
+
+
+def _setup(results: Results) -> Iterator[Section]:
+    """Yields what was run, in a line a world and a table of the policies."""
+    worlds = [each for each in results.settings.get("worlds", []) if each["name"] in results.worlds]
+    policies = results.settings.get("policies", [])
+    if worlds and policies:
+        options = [{key: value for key, value in each.items() if key not in ("tune", "fixed")} for each in policies]
+        words = ("label", "policy", "graph", "worlds")
+        table = _records("The policies", options, words=words, note=_tuned_note(results))
+        yield Section(title="What was run", points=[_world_line(results, each) for each in worlds], tables=[table])
+
+
+def _world_line(results: Results, world: Mapping[str, Any]) -> str:
+    graph = f"{world['n_users']} users on a graph of the family {world['graph']}"
+    arms = f"{world['n_arms']} arms of {world['dimension']} features, {world['n_candidates']} shown in a round"
+    rounds = f"{world['horizon']} rounds, noise {world['noise_std']:g}"
+    trials = counted(results.n_trials(world["name"]), "trial")
+    return f"{world['name']}: {world['kind']}; {graph}; {arms}; {rounds}, {trials}."
+
+
+def _tuned_note(results: Results) -> str:
+    tuning = results.settings.get("tuning")
+    if not tuning:
+        return "Nothing was tuned."
+    pilot = f"{counted(tuning['trials'], 'trial')} of at most {tuning['horizon']} rounds"
+    return f"What the pilot ({pilot}) chose takes the place of width and the other tuned options; see below."
 
 
 def _pictures(results: Results, folder: Path) -> Section:
@@ -98,9 +126,7 @@ def _records(title: str, found: Sequence[Mapping[str, Any]], *, words: Sequence[
 
 
 def _short(value: object) -> str:
-    if value is None:
-        return MISSING
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:.6g}" if isinstance(value, float) else _written(value)
 
 
 def _settings(results: Results) -> Section:

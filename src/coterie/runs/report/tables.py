@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.runs.extras import require_extra
-from coterie.runs.report.numbers import by_regret, differences, final_regrets, microseconds, ranks, reference
+from coterie.runs.report.numbers import FEWEST, by_regret, differences, final_regrets, microseconds, ranks, reference
 from coterie.runs.report.words import MISSING, decimals, signed, with_error
 from coterie.runs.results import Results
 
@@ -79,7 +79,12 @@ def final_tables(results: Results) -> Iterator[Table]:
     found = {world: final_regrets(results, world) for world in results.worlds}
     digits = decimals(each.mean for world in found.values() for each in world.values())
     cells = {world: {name: with_error(each, digits) for name, each in found[world].items()} for world in found}
-    yield from _by_world("Final regret", cells, ordered([results]), note="Mean ± one standard error; less is better.")
+    yield from _by_world(
+        "Final regret",
+        cells,
+        ordered([results]),
+        note="Mean ± one standard error; less is better. In the order of the mean place over the worlds.",
+    )
 
 
 def difference_tables(results: Results) -> Iterator[Table]:
@@ -91,7 +96,10 @@ def difference_tables(results: Results) -> Iterator[Table]:
         world: {name: "0 (reference)" if name == to[world] else signed(each, digits) for name, each in policies.items()}
         for world, policies in found.items()
     }
-    note = "Final regret minus the reference's, paired by trial; 95 % bootstrap intervals, each pair by itself."
+    note = (
+        "Final regret minus the reference's, paired by trial; 95 % bootstrap intervals, each pair by itself, "
+        f"none with fewer than {FEWEST} trials."
+    )
     yield from _by_world("Difference to the reference", cells, ordered([results]), note=note)
 
 

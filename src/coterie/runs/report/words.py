@@ -9,6 +9,16 @@ from coterie.runs.results import Results
 MISSING = "-"
 
 
+def counted(number: int, noun: str) -> str:
+    """Returns how many there are of a thing, in the singular if one.
+
+    Examples:
+        >>> counted(1, "trial"), counted(5, "trial")
+        ('1 trial', '5 trials')
+    """
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def decimals(values: Iterable[float]) -> int:
     """Returns how many decimals these values need beside each other: one for hundreds, four below one.
 
@@ -31,7 +41,7 @@ def with_error(found: Estimate, digits: int) -> str:
 
 
 def signed(found: Estimate, digits: int) -> str:
-    """Returns the mean with its sign and, where there are several trials, its interval.
+    """Returns the mean with its sign and, where there are trials enough, its interval.
 
     Examples:
         >>> signed(Estimate(mean=12.34, std_err=0.56, interval=(-1.0, 25.0), n_trials=9), 1)
@@ -43,8 +53,35 @@ def signed(found: Estimate, digits: int) -> str:
     return f"{found.mean:+.{digits}f} [{low:.{digits}f}, {high:.{digits}f}]"
 
 
+def unfinished(results: Results) -> str:
+    """Returns how much of the study is missing, in a sentence; nothing if all of it is there.
+
+    Examples:
+        >>> import numpy as np
+        >>> unfinished(Results(name="s", title="", settings={"trials": 3, "worlds": [{"name": "a"}, {"name": "b"}]},
+        ...                    versions={}, regrets={"a": {"random": np.ones((2, 5))}}))
+        'Unfinished: 2 of 6 trials are stored, none of b.'
+    """
+    names = [world["name"] for world in results.settings.get("worlds", [])]
+    wanted = results.settings.get("trials", 0) * len(names)
+    stored = sum(results.n_trials(world) for world in results.worlds)
+    if stored >= wanted:
+        return ""
+    absent = ", ".join(name for name in names if name not in results.worlds)
+    return f"Unfinished: {stored} of {wanted} trials are stored{f', none of {absent}' if absent else ''}."
+
+
 def answer(results: Results) -> str:
-    """Returns in one sentence who had the least mean final regret where, and by how much."""
+    """Returns in a sentence or two who had the least mean final regret where, by how much, and what is missing."""
+    quick = "A quick run, made small: it shows that everything works, and nothing else." if _quick(results) else ""
+    return " ".join(part for part in (quick, unfinished(results), _winners(results)) if part)
+
+
+def _quick(results: Results) -> bool:
+    return bool(results.settings.get("quick"))
+
+
+def _winners(results: Results) -> str:
     found = [verdict(results, world) for world in results.worlds]
     if len(found) == 1:
         return _finding(found[0])
@@ -79,7 +116,7 @@ def _lead(margin: Estimate, regret: Estimate) -> str:
     """Returns how far ahead the winner was, and whether that may be chance."""
     digits = decimals([regret.mean])
     if margin.interval is None:
-        return f"{margin.mean:.{digits}f} (one trial, which says nothing about chance)"
+        return f"{margin.mean:.{digits}f} (too few trials to say whether by chance)"
     low, high = margin.interval
     chance = "" if low > 0.0 else ", so it may be chance"
     return f"{margin.mean:.{digits}f} (95 % interval {low:.{digits}f} to {high:.{digits}f}{chance})"

@@ -126,13 +126,13 @@ def _watch(
 
 
 def _random_rounds(settings: Settings, n_users: int, horizon: int) -> list[Shown]:
-    rng, ids = np.random.default_rng(settings.seed), _pool(settings).ids
+    rng, ids = np.random.default_rng([settings.seed, 1]), _pool(settings).ids
     draws = (rng.choice(settings.n_arms, settings.n_candidates, replace=False) for _ in range(horizon))
     return [(int(rng.integers(n_users)), [ids[row] for row in rows], float(rng.standard_normal())) for rows in draws]
 
 
 def _pool(settings: Settings) -> ArmPool:
-    return sphere_pool(settings.n_arms, settings.dimension, seed=settings.seed)
+    return sphere_pool(settings.n_arms, settings.dimension, seed=np.random.default_rng([settings.seed, 2]))
 
 
 def _policy(settings: Settings, name: str, n_users: int) -> Policy:

@@ -50,8 +50,8 @@ def measure(quick: bool, tell: Tell) -> Record:
 def _course(settings: Settings, family: str, repeat: int) -> Iterator[tuple[float, float, float]]:
     """Yields gain, effective dimension and K_max at each time, on one graph, pool and design."""
     rng = np.random.default_rng([settings.seed, repeat])
-    graph = make_graph(family, settings.n_users, seed=repeat)
-    pool = sphere_pool(settings.n_arms, settings.dimension, seed=repeat)
+    graph = make_graph(family, settings.n_users, seed=rng)
+    pool = sphere_pool(settings.n_arms, settings.dimension, seed=rng)
     kernel = pool_kernel(
         Green(laplacian_ridge=settings.laplacian_ridge).matrix(graph), SquaredExponential(settings.lengthscale), pool
     )

@@ -69,8 +69,9 @@ def _line(runs: list[Record]) -> Record:
 
 def _trial(settings: Settings, trial: int) -> dict[str, Record]:
     """Returns the course of each policy on one world, all meeting the same rounds."""
-    graph = make_graph("erdos-renyi", settings.n_users, seed=trial, connected="retry")
-    arms = sphere_pool(settings.n_arms, settings.dimension, seed=trial)
+    graph_rng, pool_rng = (np.random.default_rng([settings.seed, trial, part]) for part in (1, 2))
+    graph = make_graph("erdos-renyi", settings.n_users, seed=graph_rng, connected="retry")
+    arms = sphere_pool(settings.n_arms, settings.dimension, seed=pool_rng)
     world, norm = _world(settings, graph, arms, trial)
     course: dict[str, Record] = {}
     for name in POLICIES:
