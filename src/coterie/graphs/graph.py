@@ -270,12 +270,13 @@ class UserGraph(StoredGraph):
         order = np.random.default_rng(seed).permutation(self.n_users)
         return self._wrap(self.users, canonical(self._weights[order][:, order]))
 
-    def rewired(self, share: float, seed: int | np.random.Generator) -> Self:
+    def rewired(self, share: float, seed: int | np.random.Generator, *, least: float = 0.0) -> Self:
         """Returns the graph after a share of its edges exchanged ends in pairs: a control that keeps the degrees.
 
         Every user keeps the number of neighbours, and a weight travels with its edge. An exchange that would join a
-        user to themselves, or two who are joined already, is not made, so a complete graph stays as it is. The
-        result need not be connected. O(edges).
+        user to themselves, or two who are joined already, is not made, so a complete graph stays as it is; with
+        `least`, a graph so dense that a smaller part of these edges can move is refused. The result need not be
+        connected. O(edges).
 
         Examples:
             >>> UserGraph.from_edges([("ana", "bo"), ("cy", "dee")]).rewired(1.0, 0).has_edge("ana", "bo")
@@ -286,7 +287,15 @@ class UserGraph(StoredGraph):
         upper = sp.triu(self._weights, k=1).tocoo()
         n_moved = round(float(share) * self.n_edges)
         rows, cols = swapped_pairs(upper.row, upper.col, n_moved, np.random.default_rng(seed))
-        return self._wrap(self.users, from_pairs(self.n_users, rows, cols, upper.data))
+        new = self._wrap(self.users, from_pairs(self.n_users, rows, cols, upper.data))
+        moved = self.n_edges - (self._weights.astype(bool).multiply(new._weights.astype(bool))).nnz // 2
+        if moved < least * n_moved:
+            raise GraphError(
+                f"only {moved} of {n_moved} edges can exchange their ends",
+                "a graph this dense has too few pairs that are not joined",
+                "Use permuted(seed) instead",
+            )
+        return new
 
 
 def _positive(u: Hashable, v: Hashable, weight: float) -> float:

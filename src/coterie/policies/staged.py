@@ -40,7 +40,7 @@ class StagedPolicy(Policy):
     def __init__(self, *, make: Callable[..., Model], noise_var: float, rounds: int, **parts: Any) -> None:
         super().__init__(model=make(noise_var=noise_var), score=ucb, **parts)
         self.rounds = rounds
-        self.n_stages = max(1, ceil(log2(rounds)))
+        self.n_stages = max(1, ceil(log2(rounds) / 2))
         self._make = make
         self._stages = {1: self._model}
         self._whole: Model | None = None

@@ -86,7 +86,7 @@ def shown_graph(settings: WorldSettings, graph: UserGraph, rng: np.random.Genera
         case "permuted":
             return graph.permuted(rng)
         case "rewired":
-            return graph.rewired(settings.rewired_share, rng)
+            return graph.rewired(settings.rewired_share, rng, least=0.5)
 
 
 def draw_truth(settings: WorldSettings, graph: UserGraph, arms: ArmPool, rng: np.random.Generator) -> Array:

@@ -336,7 +336,7 @@ def _graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
     if which == "permuted":
         return graph.permuted(seed)
     if which == "rewired":
-        return graph.rewired(1.0, seed)
+        return graph.rewired(1.0, seed, least=0.5)
     if which == "none":
         return UserGraph.from_matrix(make_graph("empty", graph.n_users).weights, users=graph.users)
     return graph

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.errors import ParameterError
+from coterie.errors import GraphError, ParameterError
 from coterie.graphs import UserGraph, complete, erdos_renyi, make_graph
 from strategies import graphs
 
@@ -63,3 +63,11 @@ def test_the_seed_fixes_it() -> None:
 def test_a_share_that_is_none_is_refused(share: Any) -> None:
     with pytest.raises(ParameterError, match=r"share = .* is out of range; it lies between 0 and 1"):
         erdos_renyi(5, seed=0).rewired(share, 0)
+
+
+def test_a_graph_too_dense_to_rewire_is_refused_where_a_part_must_move() -> None:
+    assert complete(6).rewired(1.0, 0).n_edges == 15
+    with pytest.raises(GraphError, match=r"only 0 of 15 edges .* Use permuted"):
+        complete(6).rewired(1.0, 0, least=0.5)
+    moved = erdos_renyi(20, seed=0).rewired(1.0, 0, least=0.5)
+    assert moved.n_edges == erdos_renyi(20, seed=0).n_edges

@@ -154,7 +154,7 @@ def test_explain_counts_the_rewards_of_the_stages() -> None:
     policy = sup(expected_rounds=100)
     policy.update(0, policy.select(0).arm, 1.0)
     text = policy.explain()
-    assert "7 stages for 100 rounds; of 1 rewards 1 in stage 1 and 0 in none" in text
+    assert "4 stages for 100 rounds; of 1 rewards 1 in stage 1 and 0 in none" in text
     assert "engine 'grid'" in text
     assert sup().rounds == 1000
 

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.runs.report.numbers import (
+    FEWEST,
     contenders,
     differences,
     estimates,
@@ -32,7 +33,22 @@ def test_one_trial_has_no_standard_error_and_no_interval() -> None:
     assert (found.mean, found.std_err, found.interval, found.n_trials) == (4.0, None, None, 1)
 
 
-@pytest.mark.parametrize("n_trials", [10, 20])
+@pytest.mark.parametrize("n_trials", range(2, FEWEST))
+def test_few_trials_have_a_standard_error_but_no_interval(n_trials: int) -> None:
+    sample = np.arange(2.0 * n_trials).reshape(2, n_trials) ** 2
+    for row, found in zip(sample, estimates(sample), strict=True):
+        assert found.mean == pytest.approx(row.mean())
+        assert found.std_err == pytest.approx(np.std(row, ddof=1) / np.sqrt(n_trials))
+        assert (found.interval, found.n_trials) == (None, n_trials)
+
+
+def test_from_five_trials_on_there_is_an_interval_of_each_row() -> None:
+    assert FEWEST == 5
+    sample = np.random.default_rng(2).random((2, FEWEST))
+    np.testing.assert_array_equal([found.interval for found in estimates(sample)], intervals(sample))
+
+
+@pytest.mark.parametrize("n_trials", [FEWEST, 10, 20])
 def test_intervals_cover_the_true_mean_nineteen_times_in_twenty(n_trials: int) -> None:
     low, high = intervals(np.random.default_rng(1).normal(size=(600, n_trials))).T
     covered = np.mean((low <= 0.0) & (high >= 0.0))
@@ -50,7 +66,7 @@ def test_an_interval_holds_its_mean_and_stays_within_the_sample(sample: list[flo
 
 
 def test_differences_are_paired_by_trial() -> None:
-    noisy = [100.0, 250.0, 30.0, 900.0]
+    noisy = [100.0, 250.0, 30.0, 900.0, 400.0]
     found = differences(results_of({"w": {"a": noisy, "b": [x + 5 for x in noisy], "c": noisy[::-1]}}), "w", to="a")
     assert found["b"].interval == pytest.approx((5.0, 5.0))
     assert found["c"].interval is not None
@@ -94,11 +110,13 @@ def test_ranks_of_two_studies_are_those_of_all_their_trials() -> None:
 
 
 def test_the_verdict_is_the_best_its_lead_and_the_next() -> None:
-    found = verdict(results_of({"w": {"a": [9, 9], "b": [1, 2], "c": [4, 6], "oracle": [0, 0]}}), "w")
+    found = verdict(
+        results_of({"w": {"a": [9] * 5, "b": [1, 2, 1, 2, 1], "c": [4, 6, 5, 5, 4], "oracle": [0] * 5}}), "w"
+    )
     assert (found.winner, found.runner_up) == ("b", "c")
     assert found.margin is not None
-    assert found.margin.mean == pytest.approx(3.5)
-    assert found.margin.interval == pytest.approx((3.0, 4.0))
+    assert found.margin.mean == pytest.approx(3.4)
+    assert found.margin.interval == pytest.approx(intervals(np.array([[3.0, 4.0, 4.0, 3.0, 3.0]]))[0])
 
 
 def test_who_plays_alone_leads_nobody() -> None:

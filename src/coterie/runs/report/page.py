@@ -46,10 +46,27 @@ def _setup(results: Results) -> Iterator[Section]:
     worlds = [each for each in results.settings.get("worlds", []) if each["name"] in results.worlds]
     policies = results.settings.get("policies", [])
     if worlds and policies:
-        options = [{key: value for key, value in each.items() if key not in ("tune", "fixed")} for each in policies]
-        words = ("label", "policy", "graph", "worlds")
-        table = _records("The policies", options, words=words, note=_tuned_note(results))
-        yield Section(title="What was run", points=[_world_line(results, each) for each in worlds], tables=[table])
+        points = [_world_line(results, each) for each in worlds]
+        yield Section(title="What was run", points=points, tables=[_played(results, policies)])
+
+
+def _played(results: Results, policies: Sequence[Mapping[str, Any]]) -> Table:
+    """Returns the policies and their options, all in one column: a column an option is too wide for a printed page."""
+    rows = tuple((each["label"], each["policy"], _options(each)) for each in policies)
+    columns = ("label", "policy", "options")
+    words = frozenset(range(len(columns)))
+    return Table(title="The policies", columns=columns, rows=rows, note=_tuned_note(results), words=words)
+
+
+def _options(policy: Mapping[str, Any]) -> str:
+    """Returns the options of a policy in words.
+
+    Examples:
+        >>> _options({"label": "mine", "policy": "gp-ucb", "graph": "shown", "tune": {}, "fixed": [], "width": 2.0})
+        'graph shown; width 2'
+    """
+    shown = (key for key in policy if key not in ("label", "policy", "tune", "fixed"))
+    return "; ".join(f"{key} {_short(policy[key])}" for key in shown)
 
 
 def _world_line(results: Results, world: Mapping[str, Any]) -> str:
