@@ -6,8 +6,16 @@ from typing import Any
 import numpy as np
 
 from coterie.runs.results import Results
+from coterie.runs.study import study_from
 
 VERSIONS = {"coterie": "1.2.3", "python": "3.12"}
+
+
+def settings_of(
+    worlds: Sequence[Mapping[str, Any]], policies: Sequence[Mapping[str, Any]] = ({"policy": "random"},), **more: Any
+) -> dict[str, Any]:
+    """Returns the settings of a study of these worlds and policies as its results hold them, every default included."""
+    return study_from({"worlds": list(worlds), "policies": list(policies), **more}).as_dict()
 
 
 def results_of(finals: Mapping[str, Mapping[str, Sequence[float]]], *, horizon: int = 10, **more: Any) -> Results:

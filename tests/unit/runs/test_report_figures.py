@@ -129,3 +129,9 @@ def test_regrets_that_differ_much_have_a_logarithmic_axis(tmp_path: Path) -> Non
     assert [axes.get_xscale() for axes in draw_finals(results).axes] == ["log", "linear"]
     _, dots = draw_study(results, tmp_path)
     assert "logarithmic" in dots.caption
+
+
+@pytest.mark.parametrize(("trials", "told"), [(4, False), (5, True)])
+def test_the_caption_speaks_of_intervals_only_where_they_are_drawn(tmp_path: Path, trials: int, told: bool) -> None:
+    _, dots = draw_study(results_of({"easy": {"lk-gp-ucb": list(range(1, trials + 1))}}), tmp_path)
+    assert ("interval" in dots.caption) == told

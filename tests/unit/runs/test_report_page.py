@@ -13,7 +13,7 @@ from coterie.runs.report.page import write_report
 from coterie.runs.report.sheet import Section, write_page
 from coterie.runs.report.tables import Table
 from coterie.runs.results import Results
-from played import random_results, results_of
+from played import random_results, results_of, settings_of
 
 VOID = {"meta", "br"}
 NASTY = "<script>alert('x')</script> & \"quotes\""
@@ -64,9 +64,18 @@ def page_of(results: Results, folder: Path, **options: Any) -> Page:
 
 def full_study() -> Results:
     grid = [{"width": 0.5, "regret": 9.25}, {"width": 2.0, "regret": 3.5}]
+    learner = {"policy": "lk-gp-ucb", "worlds": ["easy"], "width": 4, "lengthscale": 0.5}
     return results_of(
-        {"easy": {"lk-gp-ucb": [110, 120, 130], "gp-ucb": [200, 230, 220]}, "hard": {"gp-ucb": [310, 300, 290]}},
-        settings={"seed": 7, "worlds": [{"name": "easy", "noise_std": 0.125}]},
+        {
+            "easy": {"lk-gp-ucb": [110, 120, 130, 115, 125], "gp-ucb": [200, 230, 220, 210, 240]},
+            "hard": {"gp-ucb": [310, 300, 290, 305, 295]},
+        },
+        settings=settings_of(
+            [{"name": "easy", "noise_std": 0.125, "horizon": 10}, {"name": "hard", "n_users": 30, "graph": "sbm"}],
+            [learner, {"policy": "gp-ucb"}],
+            trials=5,
+            tuning={"trials": 3, "horizon": 200},
+        ),
         seconds={"easy": {"gp-ucb": np.array([3e-6, 5e-6])}},
         tuned={"easy": {"gp-ucb": {"width": 2.0}}},
         pilot={"easy": {"gp-ucb": grid}},
@@ -74,13 +83,13 @@ def full_study() -> Results:
 
 
 def test_numbers_on_the_page_are_those_of_the_results(tmp_path: Path) -> None:
-    finals, gaps, ranks, times, chosen, tried, settings = page_of(full_study(), tmp_path).tables
+    _, finals, gaps, ranks, times, chosen, tried, settings = page_of(full_study(), tmp_path).tables
     assert finals[0] == ["policy", "easy", "hard"]
-    assert ["lk-gp-ucb", "120.0 ± 5.8", "-"] in finals
-    assert ["gp-ucb", "216.7 ± 8.8", "300.0 ± 5.8"] in finals
+    assert ["lk-gp-ucb", "120.0 ± 3.5", "-"] in finals
+    assert ["gp-ucb", "220.0 ± 7.1", "300.0 ± 3.5"] in finals
     assert gaps[1][1] == "0 (reference)"
-    assert gaps[2][1].startswith("+96.67 [")
-    assert ["lk-gp-ucb", "1.00", "3", "3"] in ranks
+    assert re.fullmatch(r"\+100\.0 \[\d+\.\d, \d+\.\d\]", gaps[2][1])
+    assert ["lk-gp-ucb", "1.00", "5", "5"] in ranks
     assert ["gp-ucb", "4.0", "-"] in times
     assert chosen[1] == ["easy", "gp-ucb", "2"]
     assert tried[1:] == [["gp-ucb", "0.5", "9.25", ""], ["gp-ucb", "2", "3.5", "chosen"]]
@@ -92,6 +101,7 @@ def test_the_page_tells_its_parts_in_order(tmp_path: Path) -> None:
     assert page.under("h1") == ["A small study"]
     assert page.under("h2") == [
         "World by world",
+        "What was run",
         "Pictures",
         "Final regret",
         "Difference to the reference",
@@ -106,7 +116,50 @@ def test_the_page_tells_its_parts_in_order(tmp_path: Path) -> None:
     assert "Said <later>." in page.under("p")
     assert page.under("p")[0].startswith("Of 2 worlds, ")
     assert "It ran on coterie 1.2.3, python 3.12." in page.under("p")
-    assert page.under("code") == ["coterie run small.toml"]
+    assert page.under("code") == ["coterie run manifest.json --out again"]
+
+
+def test_what_was_run_is_a_line_a_world_and_a_row_a_policy(tmp_path: Path) -> None:
+    page = page_of(full_study(), tmp_path)
+    assert page.under("li")[2:] == [
+        "easy: gp-draw; 20 users on a graph of the family erdos-renyi; 20 arms of 10 features, 5 shown in a round; "
+        "10 rounds, noise 0.125, 5 trials.",
+        "hard: gp-draw; 30 users on a graph of the family sbm; 20 arms of 10 features, 5 shown in a round; "
+        "3000 rounds, noise 0.1, 5 trials.",
+    ]
+    head, (label, policy, options), other = page.tables[0]
+    assert head == ["label", "policy", "options"]
+    assert (label, policy) == ("lk-gp-ucb", "lk-gp-ucb")
+    assert {"graph shown", "worlds easy", "width 4", "lengthscale 0.5"} < set(options.split("; "))
+    assert "tune" not in options
+    assert "fixed" not in options
+    assert other[0] == "gp-ucb"
+    assert "worlds" not in other[2]
+    assert any("the pilot (3 trials of at most 200 rounds) chose" in text for text in page.under("caption"))
+
+
+def test_an_unfinished_study_tells_only_of_the_worlds_that_were_run(tmp_path: Path) -> None:
+    settings = settings_of([{"name": "w"}, {"name": "absent"}], [{"policy": "random"}], trials=2)
+    page = page_of(results_of({"w": {"random": [100]}}, settings=settings), tmp_path)
+    (line,) = page.under("li")
+    assert line.startswith("w: ")
+    assert line.endswith(", 1 trial.")
+    assert page.tables[0] == [["label", "policy", "options"], ["random", "random", "graph shown"]]
+    assert any("Nothing was tuned." in text for text in page.under("caption"))
+    assert page.under("p")[0].startswith("Unfinished: 1 of 4 trials are stored, none of absent. w: random had ")
+
+
+@pytest.mark.parametrize("absent", ["worlds", "policies"])
+def test_settings_without_worlds_or_policies_tell_nothing_of_them(tmp_path: Path, absent: str) -> None:
+    settings = settings_of([{"name": "w"}], trials=1)
+    del settings[absent]
+    assert "What was run" not in page_of(results_of({"w": {"random": [1]}}, settings=settings), tmp_path).under("h2")
+
+
+def test_a_quick_study_says_so_first(tmp_path: Path) -> None:
+    settings = settings_of([{"name": "w"}], quick=True, trials=1)
+    page = page_of(results_of({"w": {"random": [1]}}, settings=settings), tmp_path)
+    assert page.under("p")[0].startswith("A quick run, made small: ")
 
 
 def test_one_trial_without_tuning_or_timings_has_a_page(tmp_path: Path) -> None:
@@ -131,11 +184,13 @@ def test_nothing_is_fetched_and_every_id_is_there_once(tmp_path: Path) -> None:
 
 
 def test_everything_from_outside_is_escaped(tmp_path: Path) -> None:
+    (world,) = settings_of([{}])["worlds"]
+    nasty_world = {**world, "name": f"w {NASTY}", "kind": NASTY, "graph": NASTY}
     results = results_of(
         {f"w {NASTY}": {f"a {NASTY}": [1, 2], "b": [3, 4]}},
         title=NASTY,
         name=NASTY.replace("/", "|"),
-        settings={NASTY: NASTY},
+        settings={NASTY: NASTY, "worlds": [nasty_world], "policies": [{"label": NASTY, "policy": NASTY, NASTY: NASTY}]},
         versions={NASTY: NASTY},
         tuned={NASTY: {NASTY: {NASTY: NASTY}}},
         pilot={NASTY: {NASTY: [{NASTY: NASTY}]}},
@@ -144,7 +199,8 @@ def test_everything_from_outside_is_escaped(tmp_path: Path) -> None:
     assert page.under("h1") == [NASTY]
     assert sum(tag == "script" for tag, _ in page.tags) == 1
     assert "alert" not in "".join(page.under("script"))
-    assert f"a {NASTY}" in page.tables[0][1]
+    assert page.tables[0][1] == [NASTY, NASTY, f"{NASTY} {NASTY}"]
+    assert f"a {NASTY}" in page.tables[1][1]
 
 
 def test_the_same_study_gives_the_same_page(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.runs.report.numbers import contenders, final_regrets
+from coterie.runs.report.numbers import FEWEST, contenders, final_regrets
 from coterie.runs.report.style import Look, finish, looks, new_figure, plain, save_figure
 from coterie.runs.report.tables import ordered
 from coterie.runs.results import Results
@@ -37,7 +37,8 @@ def draw_study(results: Results, folder: Path) -> list[Picture]:
     """Returns the pictures of a study, drawn into the folder as PNG and SVG."""
     trials = _trials(results)
     band = "" if trials == "one trial" else ", with a band of one standard error"
-    interval = "" if trials == "one trial" else " with its 95 % bootstrap interval"
+    enough = all(results.n_trials(world) >= FEWEST for world in results.worlds)
+    interval = " with its 95 % bootstrap interval" if enough else ""
     curves = save_figure(draw_curves(results), folder / "regret")
     dots = save_figure(draw_finals(results), folder / "final-regret")
     return [

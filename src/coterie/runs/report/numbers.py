@@ -75,8 +75,8 @@ def intervals(samples: Array) -> Array:
 
     All rows are resampled alike, with a fixed seed, so rows that belong together trial by trial stay together.
     The percentiles are moved outwards so far that normal samples of this size are covered (Hesterberg's expanded
-    percentile interval): the plain ones cover 83 % where they say 95 % with five trials. Below five trials no
-    percentile can cover that much, for none lies outside the sample.
+    percentile interval): with five trials the plain ones cover 83 % where they say 95 %, these 92 %. Below five
+    trials they cover 88 % or less, for no percentile lies outside the sample.
 
     Examples:
         >>> intervals(np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]]))
