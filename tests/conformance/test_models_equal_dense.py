@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from coterie.contracts import Array
 from coterie.kernels import FreeKernel, PoolKernel
 from coterie.models import ENGINES, DenseModel, HybridModel, Model
 from strategies import Case, cases, scaled_gap
@@ -126,3 +127,25 @@ def test_exact_without_a_pool_equals_dense_without_a_pool(case: Case) -> None:
         assert scaled_gap(model.predict(user, features)[0], dense.predict(user, features)[0], scale) < 1e-7
         assert scaled_gap(model.covariance(user, features), dense.covariance(user, features), scale**2) < 1e-7
     assert model.effective_dim == pytest.approx(dense.effective_dim, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("engine", EXACT_ENGINES)
+@settings(max_examples=15, deadline=None)
+@given(st.integers(0, 10_000))
+def test_another_kernel_and_shifted_rewards_equal_dense(engine: str, seed: int) -> None:
+    """`retune` changes arm kernel, user kernel, noise and the rewards' level at once."""
+    rng = np.random.default_rng(seed)
+    users, arms, rewards = rng.integers(3, size=12), rng.integers(4, size=12), rng.normal(size=12)
+    first, second = (PoolKernel(random_cov(rng, 3), random_cov(rng, 4)) for _ in range(2))
+    tuned, dense = make(engine, first, 0.3), DenseModel(second, noise_var=0.1)
+    tuned.update_many(users, arms, rewards)
+    tuned.retune(second, 0.1, shift=-2.0)
+    dense.update_many(users, arms, rewards - 2.0)
+    for model in (tuned, dense):
+        model.update(0, 1, 0.5)
+    assert_same_belief(tuned, dense)
+
+
+def random_cov(rng: np.random.Generator, size: int) -> Array:
+    root = rng.normal(size=(size, size + 1))
+    return np.asarray(root @ root.T)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array, Drift
-from coterie.errors import DimensionError, ParameterError, RewardError
+from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError
 from coterie.kernels.joint import JointKernel
 from coterie.models.history import History
 
@@ -164,6 +164,22 @@ class Model(ABC):
         kernel = self.kernel.with_user_cov(user_cov)
         check_ratio(kernel.max_variance(self.history.arms), self._noise_var)
         self._reconfigure(kernel, self._noise_var)
+
+    def retune(self, kernel: JointKernel, noise_var: float, *, shift: float = 0.0) -> None:
+        """Changes kernel and noise variance, and adds `shift` to every reward; on an error nothing has changed."""
+        value = checked_noise_var(noise_var)
+        check_ratio(kernel.max_variance(self.history.arms), value)
+        self._shift(shift)
+        try:
+            self._reconfigure(kernel, value)
+        except CoterieError:
+            self._shift(-shift)
+            self._reconfigure(self.kernel, self._noise_var)
+            raise
+
+    def _shift(self, amount: float) -> None:
+        """Adds an amount to every remembered reward; the belief is rebuilt right after."""
+        self.history.shift(amount)
 
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it holds."""

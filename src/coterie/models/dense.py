@@ -82,6 +82,10 @@ class DenseModel(Model):
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
         self.kernel, self._noise_var = kernel, noise_var
 
+    def _shift(self, amount: float) -> None:
+        super()._shift(amount)
+        self._rewards = [reward + amount for reward in self._rewards]
+
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns no drift: every answer is computed anew."""
         return Drift(0.0, 0.0, tolerance, healed=False)

@@ -39,8 +39,8 @@ class LinearModel(ConditionedModel):
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01, memory_limit: int | None = None) -> None:
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
-        self._features = np.ascontiguousarray(eigen_features(pool.arm_cov, None, what="arm_rank")[0])
         self._memory_limit = memory_limit
+        self._arm_cov: Array | None = None
         self._configure(pool, self._noise_var)
         self._weights: SharedWeights | BlockWeights
         self._detach()
@@ -93,14 +93,20 @@ class LinearModel(ConditionedModel):
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         pool = require_pool(kernel, self.engine)
         kinds, smaller = merged(pool)
+        features = self._features if pool.arm_cov is self._arm_cov else _features_of(pool.arm_cov)
         if not smaller.shares_nothing:
-            what = f"{smaller.n_users} users x {self._features.shape[1]} features"
-            size = smaller.n_users * self._features.shape[1]
+            what = f"{smaller.n_users} users x {features.shape[1]} features"
+            size = smaller.n_users * features.shape[1]
             needed = 8 * size * (size + default_block_size(size))
             require_memory(needed, self._memory_limit, what=what, remedy="Use engine 'exact'")
         super()._configure(pool, noise_var)
         self._kinds, self._merged = kinds, smaller
+        self._features, self._arm_cov = features, pool.arm_cov
         self._scale = pool.max_variance([])
+
+
+def _features_of(arm_cov: Array) -> Array:
+    return np.ascontiguousarray(eigen_features(arm_cov, None, what="arm_rank")[0])
 
 
 class SharedWeights:

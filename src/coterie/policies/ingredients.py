@@ -39,6 +39,21 @@ def check_types(**given: Any) -> None:
         raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)
 
 
+def left_to_auto(name: str, arms: ArmPool | None, given: Mapping[str, Any]) -> ArmPool:
+    """Returns the pool; raises if there is none, or if the caller gives what such a policy learns."""
+    for what, value in given.items():
+        if value is not None:
+            raise ParameterError(
+                f"{what} was given to {name!r}",
+                "it learns that from the rewards",
+                f"Leave {what} out, or use 'lk-gp-ucb'",
+            )
+    if arms is None:
+        rule = "it learns how alike arms are from a pool of them"
+        raise ParameterError(f"{name!r} was asked for without arms", rule, "Pass arms=ArmPool(...)")
+    return arms
+
+
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:
     """Returns the caller's score, or the recipe's for this way of sampling."""
     if given is not None:

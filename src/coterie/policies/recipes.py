@@ -47,6 +47,7 @@ class Recipe:
         similarities: The user kernels that the policy offers by name; the first is the default.
         clustered: Whether users are clustered as rewards come in.
         staged: Whether decisions go through stages; the score is then part of the method.
+        auto: Whether hyperparameters are learned by evidence; kernels and noise are then part of the method.
     """
 
     summary: str
@@ -61,6 +62,7 @@ class Recipe:
     similarities: Mapping[str, Callable[[float], UserKernel]] | None = None
     clustered: bool = False
     staged: bool = False
+    auto: bool = False
 
 
 def _green(laplacian_ridge: float) -> UserKernel:
@@ -113,6 +115,18 @@ _LK = Recipe(summary="UCB on the Laplacian-kernel GP, the paper's", users=_green
 
 RECIPES: Mapping[str, Recipe] = {
     **_both("lk-gp-ucb", "lk-gp-ts", _LK),
+    "auto-ucb": replace(
+        _LK, summary="UCB on a GP that learns its hyperparameters", own_arms=True, own_users=True, auto=True
+    ),
+    "auto-ts": replace(
+        _LK,
+        summary="Thompson sampling on a GP that learns its hyperparameters",
+        scores=_TS,
+        own_arms=True,
+        own_users=True,
+        auto=True,
+        width=0.5,
+    ),
     **_both(
         "gp-ucb", "gp-ts", Recipe(summary="UCB on one GP for everybody", users=_pooled, scores=_UCB, own_users=True)
     ),

@@ -9,6 +9,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.need import check_whole
+from coterie.policies.auto import make_auto_policy
 from coterie.policies.draws import checked_seed
 from coterie.policies.ingredients import (
     arm_kernel_for,
@@ -16,6 +17,7 @@ from coterie.policies.ingredients import (
     clusters_for,
     joint_kernel_for,
     learned_similarity,
+    left_to_auto,
     scheduled_noise,
     score_for,
     similarity_for,
@@ -116,6 +118,20 @@ def make_policy(
     recipe = _recipe(name)
     _refuse(unknown)
     check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
+    if recipe.auto:
+        given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "similarity": similarity}
+        given |= {"laplacian_ridge": laplacian_ridge, "noise_var": noise_var, "cluster_width": cluster_width}
+        pool = left_to_auto(name, arms, given)
+        make_auto = partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
+        return make_auto_policy(
+            make=make_auto,
+            name=name,
+            graph=graph,
+            arms=pool,
+            score=score_for(name, recipe, sampling, score),
+            width=checked_width(recipe.width if width is None else width),
+            seed=checked_seed(seed),
+        )
     given_noise = recipe.noise_var if noise_var is None else noise_var
     if isinstance(given_noise, SpectralSchedule):
         expected_rounds = expected_rounds or given_noise.horizon

@@ -17,7 +17,7 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import SpectralSchedule, list_policies, make_policy
 from coterie.policies.ingredients import CLUSTER_WIDTH
-from coterie.policies.recipes import RECIPES
+from coterie.policies.recipes import RECIPES, Recipe
 from coterie.problems import Round, World
 
 COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed")
@@ -130,6 +130,8 @@ def known_options(policy: str) -> dict[str, Any]:
     out: dict[str, Any] = {} if policy in NO_WIDTH else {"width": recipe.width}
     if policy == "random":
         return out
+    if recipe.auto:
+        return {**out, **_sampling(recipe), "engine": "auto"}
     out["noise_var"] = recipe.noise_var
     if policy in FEATURELESS:
         return out
@@ -142,11 +144,14 @@ def known_options(policy: str) -> dict[str, Any]:
         out.update(lengthscale="median", arm_kernel="squared-exponential", lambda_base=None)
     if recipe.similarities:
         out["similarity"] = next(iter(recipe.similarities))
-    if len(recipe.scores) > 1:
-        out["sampling"] = next(iter(recipe.scores))
+    out.update(_sampling(recipe))
     if shares_alike:
         out["share"] = Exchangeable().share
     return {**out, "engine": "auto"}
+
+
+def _sampling(recipe: Recipe) -> dict[str, Any]:
+    return {"sampling": next(iter(recipe.scores))} if len(recipe.scores) > 1 else {}
 
 
 def complete_learner(settings: LearnerSettings) -> LearnerSettings:
@@ -306,7 +311,7 @@ def _arm_kernel(name: str, lengthscale: Any) -> ArmKernel:
 
 
 def _tune(given: Any, policy: str, options: Mapping[str, Any]) -> Mapping[str, tuple[Any, ...]] | None:
-    if given is False or (given is None and policy in NO_WIDTH | {"epsilon-greedy"}):
+    if given is False or (given is None and policy in NO_WIDTH | {"auto-ts", "auto-ucb", "epsilon-greedy"}):
         return None
     if given is None or given is True:
         return {}

@@ -56,6 +56,8 @@ KNOWN: Mapping[str, Look] = {
     "exchangeable-gp-ucb": _look(OLIVE, SOLID, "h"),
     "sup-kernel-ucb": _look(BROWN, DASHED, "p"),
     "club": _look(TEAL, DASH_DOT, "<"),
+    "auto-ucb": _look(PURPLE, SOLID, "D"),
+    "auto-ts": _look(PURPLE, SHORT, "D", hollow=True),
     # A Thompson variant has the colour of its model, short dashes and a hollow marker.
     "coop-kernel-ts": _look(VERMILLION, SHORT, "s", hollow=True),
     "gob-lin-ts": _look(GREEN, SHORT, "^", hollow=True),

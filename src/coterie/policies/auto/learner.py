@@ -1,0 +1,122 @@
+"""A policy that learns its own hyperparameters, on epochs that double."""
+
+from collections.abc import Callable
+from math import isfinite
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.errors import CoterieError
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.models import Model
+from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.policy import Policy
+
+FIRST_FIT = 8
+CORNERS_UNTIL = 200
+MOST_PAIRS = 1500
+
+Index = NDArray[np.intp]
+
+
+class AutoPolicy(Policy):
+    """Centres the rewards and learns kernel and noise from them by evidence, at t = 8, 16, 32, ...
+
+    Before the first fit the prior's centre holds, scaled to the rewards seen so far. Rewards of any scale and offset
+    give the same choices. Beyond 1,500 distinct pairs a fit looks at a sample of users with all their pairs, so that it
+    costs no more than then.
+
+    Args:
+        parts: What the kernel is made of.
+        **rest: As for `Policy`; the model is one on `parts.kernel(...)`.
+    """
+
+    def __init__(self, *, parts: Parts, hyper: Hyper, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.parts = parts
+        self.hyper = hyper
+        self.centre = 0.0
+        self.fits: list[tuple[int, Hyper]] = []
+
+    def explain(self) -> str:
+        """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.hyper.shares().items())
+        h = self.hyper
+        learned = (
+            f" Learned from {self.fits[-1][0] if self.fits else 0} rewards: users {shares}; ridge "
+            f"{np.exp(h.ridge):.3g}, length-scale {np.exp(h.lengthscale):.3g}, linear share {h.linear_share:.0%}, "
+            f"noise variance {h.noise_var:.3g}, centre {self.centre:.4g}."
+        )
+        return super().explain() + learned
+
+    def predict(self, user: Any, candidates: Any = None) -> tuple[Array, Array]:
+        """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
+        mean, std = super().predict(user, candidates)
+        return mean + self.centre, std
+
+    def _decide(self, row: int, arms: Any, number: int) -> tuple[int, float, float, float]:
+        best, mean, std, score = super()._decide(row, arms, number)
+        return best, mean + self.centre, std, score + self.centre
+
+    def _learn(self, row: int, column: Any, value: float) -> None:
+        self._model.learn(row, column, value - self.centre)
+        t = self.n_rewards
+        if t <= FIRST_FIT or t & (t - 1) == 0:
+            self._refit(t)
+
+    def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
+        self._model.checked_batch(rows, columns, values)
+        for row, column, value in zip(rows, columns, values, strict=True):
+            self._learn(row, self._model.checked_arm(column), float(value))
+
+    def _refit(self, t: int) -> None:
+        """Takes the hyperparameters that the rewards call for; if the model refuses them, it keeps those it has."""
+        history = self._model.history
+        counts, means = history.count_array(), history.mean_array()
+        shift = float(counts @ means / counts.sum())
+        about = means - shift
+        variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
+        if not (isfinite(variance) and variance > 0):
+            variance = 1.0
+        prior = Prior.of(self.parts, variance)
+        hyper = prior.centre
+        try:
+            if t >= FIRST_FIT:
+                history.shift(-shift)
+                try:
+                    evidence = Evidence(self.parts, history, rows=self._sample(t))
+                    start = self.hyper if self.fits else prior.centre
+                    hyper, _ = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)
+                finally:
+                    history.shift(shift)
+            self._model.retune(self.parts.kernel(hyper), hyper.noise_var, shift=-shift)
+        except CoterieError as refusal:
+            self._refused = f" The change due after {t} rewards was not made: {refusal}"
+            return
+        self.hyper, self.centre = hyper, self.centre + shift
+        if t >= FIRST_FIT:
+            self.fits.append((t, hyper))
+
+    def _sample(self, t: int) -> Index | None:
+        """Returns the pairs to look at: all, or those of users drawn at random until there are enough."""
+        users = self._model.history.user_array()
+        if len(users) <= MOST_PAIRS:
+            return None
+        order = np.random.default_rng([self.seed, t]).permutation(self._model.n_users)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        ranked = np.argsort(place[users], kind="stable")
+        return np.asarray(ranked[:MOST_PAIRS])
+
+
+def make_auto_policy(*, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, **rest: Any) -> AutoPolicy:
+    """Returns a policy at the prior's centre for rewards of variance 1; `make` makes a model on a kernel."""
+    parts = Parts.of(graph, arms)
+    hyper = Prior.of(parts, 1.0).centre
+    model = make(parts.kernel(hyper), noise_var=hyper.noise_var)
+    return AutoPolicy(parts=parts, hyper=hyper, graph=graph, arms=arms, model=model, **rest)
