@@ -40,7 +40,7 @@ class LinearModel(ConditionedModel):
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
         self._memory_limit = memory_limit
-        self._arm_cov: Array | None = None
+        self._features, self._arm_cov = np.zeros((0, 0)), np.zeros((0, 0))  # `_configure` makes what is needed
         self._configure(pool, self._noise_var)
         self._weights: SharedWeights | BlockWeights
         self._detach()
