@@ -16,6 +16,7 @@ __all__ = [
     "ArmError",
     "CandidatesError",
     "CoterieError",
+    "DecisionError",
     "DimensionError",
     "DuplicateIdError",
     "FactorisationError",
@@ -60,6 +61,10 @@ class DuplicateIdError(InputError):
 
 class CandidatesError(InputError):
     """Candidates that are empty or repeated."""
+
+
+class DecisionError(InputError):
+    """A decision that is unknown, rewarded already or no longer remembered."""
 
 
 class RewardError(InputError):

@@ -98,6 +98,10 @@ class Model(ABC):
         """Learns many rewards at once; the same belief as one by one; on an error nothing has changed."""
 
     @abstractmethod
+    def relearn(self, history: History) -> None:
+        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+
+    @abstractmethod
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
         """Takes other settings, and the belief that the same observations give with them; on an error, neither."""
 

@@ -103,6 +103,16 @@ class ConditionedModel(Model):
         if self._renewal_is_due():
             self._renew()
 
+    def relearn(self, history: History) -> None:
+        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        before, self.history = self.history, history
+        try:
+            self.rebuild()
+        except CoterieError:
+            self.history = before
+            self.rebuild()
+            raise
+
     def rebuild(self) -> None:
         """Computes the belief anew, in place, from the collapsed history."""
         self._reset()
@@ -139,7 +149,7 @@ class ConditionedModel(Model):
         noise_var = self._noise_var
         self._observe(batch.user_array(), batch.arm_array(), batch.mean_array(), batch.count_array() / noise_var)
         # What the collapsed mean of c rewards leaves out: c - 1 contrasts with variance noise_var, and their scatter.
-        extra = batch.n_observations - len(batch)
+        extra = float(batch.count_array().sum()) - len(batch)
         self._log_likelihood -= 0.5 * (
             extra * (LOG_2PI + log(noise_var))
             + float(np.log(batch.count_array()).sum())

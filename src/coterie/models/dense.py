@@ -8,6 +8,7 @@ import numpy as np
 from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Model
+from coterie.models.history import History
 
 
 class DenseModel(Model):
@@ -28,13 +29,15 @@ class DenseModel(Model):
         self._users: list[int] = []
         self._arms: list[Any] = []
         self._rewards: list[float] = []
+        self._weights: list[float] = []
 
     @property
     def info_gain(self) -> float:
         """Log det(I + K_t/noise_var), computed anew."""
         if not self._users:
             return 0.0
-        return float(np.linalg.slogdet(self._gram() / self._noise_var + np.eye(len(self._users)))[1])
+        scale = np.sqrt(np.array(self._weights) / self._noise_var)
+        return float(np.linalg.slogdet(scale[:, None] * self._gram() * scale + np.eye(len(scale)))[1])
 
     @property
     def log_marginal_likelihood(self) -> float:
@@ -70,6 +73,7 @@ class DenseModel(Model):
         self._users.append(user)
         self._arms.append(arm)
         self._rewards.append(reward)
+        self._weights.append(1.0)
         self.history.add(self.kernel.key(user, arm), user, arm, reward)
 
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
@@ -78,6 +82,12 @@ class DenseModel(Model):
         self.checked_batch(users, arms, rewards)
         for user, arm, reward in zip(users, arms, rewards, strict=True):
             self.update(user, arm, reward)
+
+    def relearn(self, history: History) -> None:
+        """Forgets what it knows and remembers the rows of this history, each with its weight."""
+        self.history = history
+        self._users, self._arms = list(history.users), list(history.arms)
+        self._rewards, self._weights = list(history.means), [float(count) for count in history.counts]
 
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
         self.kernel, self._noise_var = kernel, noise_var
@@ -95,7 +105,7 @@ class DenseModel(Model):
         return self.kernel.cross(users, arms, users, arms)
 
     def _noisy_gram(self) -> Array:
-        return self._gram() + self._noise_var * np.eye(len(self._users))
+        return self._gram() + np.diag(self._noise_var / np.array(self._weights))
 
     def _cross(self, user: int, arms: Any) -> Array:
         return self.kernel.cross_of_user(user, arms, np.array(self._users), np.array(self._arms))

@@ -31,7 +31,7 @@ class History:
         self.rows: dict[Hashable, int] = {}
         self.users: list[int] = []
         self.arms: list[Any] = []
-        self.counts: list[int] = []
+        self.counts: list[float] = []
         self.means: list[float] = []
         self.scatters: list[float] = []
         self.n_observations = 0
@@ -39,19 +39,19 @@ class History:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def add(self, key: Any, user: int, arm: Any, reward: float) -> None:
-        """Adds one reward, by Welford's update. O(1)."""
+    def add(self, key: Any, user: int, arm: Any, reward: float, *, weight: float = 1) -> None:
+        """Adds one reward, by Welford's update; one of weight w is as w rewards, w being any number > 0. O(1)."""
         self.n_observations += 1
         row = self.rows.get(key)
         if row is None:
-            self._append(key, user, arm, 1, reward, 0.0)
+            self._append(key, user, arm, weight, reward, 0.0)
             return
-        count = self.counts[row] + 1
+        count = self.counts[row] + weight
         gap = reward - self.means[row]
-        mean = self.means[row] + gap / count
+        mean = self.means[row] + gap * weight / count
         self.counts[row] = count
         self.means[row] = mean
-        self.scatters[row] += gap * (reward - mean)
+        self.scatters[row] += weight * gap * (reward - mean)
 
     def merge(self, other: "History") -> None:
         """Adds everything another history holds. O(its distinct pairs)."""
@@ -90,7 +90,7 @@ class History:
         """Returns the mean rewards of the rows."""
         return np.array(self.means, dtype=np.float64)
 
-    def _append(self, key: Any, user: int, arm: Any, count: int, mean: float, scatter: float) -> None:
+    def _append(self, key: Any, user: int, arm: Any, count: float, mean: float, scatter: float) -> None:
         self.rows[key] = len(self.rows)
         self.users.append(user)
         self.arms.append(arm)

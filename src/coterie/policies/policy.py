@@ -1,6 +1,7 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import count, product
 from math import sqrt
 from operator import itemgetter
@@ -23,7 +24,7 @@ from coterie.errors import (
 )
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models import Model
+from coterie.models import History, Model
 from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
 from coterie.policies.followers import Follower
@@ -34,6 +35,25 @@ Index = NDArray[np.intp]
 
 TIE_TOLERANCE = 1e-10
 ROUNDING = 1e-13
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Grounds:
+    """What a decision is made from.
+
+    Attributes:
+        score: The rule that orders the candidates.
+        mean: The model's mean of each candidate.
+        std: The model's std of each candidate.
+        width: How wide to explore.
+        tolerance: The gap within which scores are tied.
+    """
+
+    score: Score
+    mean: Array
+    std: Array
+    width: float
+    tolerance: float
 
 
 class Policy:
@@ -123,6 +143,15 @@ class Policy:
             for t, row, column, value in zip(count(before + 1), rows, columns, values, strict=False):
                 self._follow(t, row, self._model.checked_arm(column), checked_reward(value))
 
+    @property
+    def collapses(self) -> bool:
+        """Whether the belief depends on the rewards of each pair alone, not on the order in which they came."""
+        return not self._followers
+
+    def relearn(self, history: History) -> None:
+        """Forgets all rewards and learns this history of (user row, arm row) pairs instead; settings stay."""
+        self._model.relearn(history)
+
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
         row = self._user_row(user)
@@ -132,6 +161,14 @@ class Policy:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
         row = self._user_row(user)
         return self.model.read_covariance(row, self._candidates(candidates))
+
+    def grounds(self, row: int, arms: Any) -> Grounds:
+        """Returns what the next decision would be made from, for a user's row and arms as the model knows them."""
+        mean, std = self._model.read(row, arms)
+        width = self.width
+        if callable(width):
+            width = width_at(width, self._model.n_observations + 1, self._model)
+        return Grounds(self._score, mean, std, width, self._tolerance(row, arms))
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""

@@ -11,7 +11,7 @@ from coterie.contracts import Array
 from coterie.errors import CoterieError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models import Model
+from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.parts import Hyper, Parts
@@ -58,6 +58,13 @@ class AutoPolicy(Policy):
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
         mean, std = super().predict(user, candidates)
         return mean + self.centre, std
+
+    def relearn(self, history: History) -> None:
+        """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""
+        self._model.relearn(history)
+        self.centre = 0.0
+        if len(history):
+            self._refit(self.n_rewards)
 
     def _decide(self, row: int, arms: Any, number: int) -> tuple[int, float, float, float]:
         best, mean, std, score = super()._decide(row, arms, number)

@@ -1,0 +1,1 @@
+"""What people keep: the Bandit, its pending decisions, propensities, saving and explaining."""

@@ -1,0 +1,290 @@
+"""The object people keep: decisions for their own users and arms, rewards whenever they come."""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from coterie.contracts import ArmId, UserId
+from coterie.errors import DecisionError, ParameterError, listed
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.models.base import checked_reward
+from coterie.models.need import check_whole
+from coterie.policies import Policy, make_policy
+from coterie.product.arms import as_arm_pool, without_arms
+from coterie.product.events import Events, Memory
+from coterie.product.ledger import Ledger
+
+FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What was decided, to be shown to the user and rewarded later.
+
+    Attributes:
+        id: The decision's number, from 0; with the seed it fixes the decision's randomness.
+        user: The user it was made for.
+        arm: The arm chosen.
+        mean: The believed reward.
+        std: The uncertainty of the belief, without noise.
+    """
+
+    id: int
+    user: UserId
+    arm: ArmId
+    mean: float
+    std: float
+
+
+class Bandit:
+    """A bandit on a graph of users that learns from rewards as they come, late or early, and tunes itself.
+
+    Args:
+        graph: Who is near whom.
+        arms: What can be chosen: an ArmPool, a mapping from ids to features, or an array with one row each.
+        policy: By name; the default learns its own hyperparameters.
+        seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
+        max_pending: How many decisions are remembered until their reward comes; the oldest are forgotten first.
+        expire_after: Seconds after which a decision without reward is forgotten; none means never.
+        forgetting: What a reward's weight is multiplied by with each reward after it; 1 keeps everything.
+        window: How many of the last rewards count; none means all.
+        clock: Tells the time in seconds; only expiry asks for it.
+        **options: Anything else that `make_policy` takes.
+
+    Examples:
+        >>> graph = UserGraph.from_edges([("ana", "bo")])
+        >>> bandit = Bandit(graph=graph, arms={"tea": [0.0], "coffee": [1.0]}, seed=0)
+        >>> decision = bandit.decide("ana")
+        >>> bandit.reward(decision.id, 1.0)
+        >>> bandit.n_rewards, bandit.n_pending
+        (1, 0)
+        >>> bandit.reward(decision.id, 1.0)
+        Traceback (most recent call last):
+        coterie.errors.DecisionError: decision 0 was rewarded already; a decision is rewarded once. ...
+    """
+
+    def __init__(
+        self,
+        *,
+        graph: UserGraph,
+        arms: Any,
+        policy: str = "auto-ucb",
+        seed: int = 0,
+        max_pending: int = 100_000,
+        expire_after: float | None = None,
+        forgetting: float = 1.0,
+        window: int | None = None,
+        clock: Callable[[], float] = time.time,
+        **options: Any,
+    ) -> None:
+        check_whole("max_pending", max_pending)
+        self._memory = _checked_memory(forgetting, window)
+        self._name, self._options, self._seed = policy, dict(options), seed
+        self._retired: set[ArmId] = set()
+        self._events = Events()
+        self._ledger = Ledger(limit=max_pending, expire_after=_checked_expiry(expire_after), clock=clock)
+        self._stale = 0
+        self._lock = threading.RLock()
+        self._policy = self._make(graph, as_arm_pool(arms))
+        if self._memory.fades and not self._policy.collapses:
+            raise ParameterError(
+                f"forgetting or a window was asked for with {policy!r}",
+                "its belief depends on the order of its rewards, and cannot forget some",
+                "Use 'auto-ucb' or 'lk-gp-ucb'",
+            )
+
+    def __repr__(self) -> str:
+        return (
+            f"Bandit({self._name!r}, {self.graph.n_users} users, {len(self.arms)} arms, {self.n_rewards} rewards, "
+            f"{self.n_pending} pending)"
+        )
+
+    @property
+    def graph(self) -> UserGraph:
+        """Who is near whom, as of now."""
+        return self._policy.graph
+
+    @property
+    def arms(self) -> ArmPool:
+        """All arms, the retired ones included: what was learned of them still counts."""
+        assert self._policy.arms is not None
+        return self._policy.arms
+
+    @property
+    def n_rewards(self) -> int:
+        """Rewards learned so far."""
+        return len(self._events)
+
+    @property
+    def n_pending(self) -> int:
+        """Decisions that wait for their reward."""
+        with self._lock:
+            return len(self._ledger)
+
+    def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> Decision:
+        """Returns the decision for a user among the candidates; none given means every arm that is not retired."""
+        with self._lock:
+            self._refresh()
+            choice = self._policy.select(user, self._shown(candidates))
+            row, column = self._policy.graph.index[choice.user], self.arms.index[choice.arm]
+            self._ledger.open(choice.number, user=row, arm=column)
+            return Decision(choice.number, choice.user, choice.arm, choice.mean, choice.std)
+
+    def reward(self, decision: int, reward: float, *, replace: bool = False) -> None:
+        """Learns the reward of a decision, any time later, in any order; on an error nothing has changed.
+
+        Args:
+            decision: The id of a Decision.
+            reward: A finite number.
+            replace: Whether a reward that came before gives way; the belief is then as if only this one had come.
+        """
+        value = checked_reward(reward)
+        with self._lock:
+            event = self._ledger.event_of(decision)
+            if event is not None and replace:
+                self._replace(event, value)
+                return
+            pending = self._ledger.look(decision, n_decisions=self._policy.n_decisions)
+            self._learn(pending.user, pending.arm, value)
+            self._ledger.settle(decision, event=len(self._events) - 1)
+
+    def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
+        """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
+        value = checked_reward(reward)
+        with self._lock:
+            self._learn(self.graph.index_of(user), self.arms.index_of(arm), value)
+
+    def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
+        """Returns the believed mean and std of each candidate."""
+        with self._lock:
+            self._refresh()
+            shown = self._shown(candidates)
+            mean, std = self._policy.predict(user, shown)
+            return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
+
+    def explain_model(self) -> str:
+        """Returns in words what the bandit runs on, why, and what it has learned of its settings."""
+        with self._lock:
+            return self._policy.explain()
+
+    # Users, edges and arms come and go
+
+    def add_user(self, user: UserId, friends: Mapping[Any, float] | None = None) -> None:
+        """Adds a user; with friends they have the friends' belief at once."""
+        with self._lock:
+            self._change(graph=self.graph.add_user(user, friends)[0])
+
+    def remove_user(self, user: UserId) -> None:
+        """Removes a user, their rewards and their pending decisions."""
+        with self._lock:
+            self._change(graph=self.graph.remove_user(user)[0])
+
+    def connect(self, user: UserId, other: UserId, weight: float = 1.0) -> None:
+        """Joins two users, or changes the weight of their edge."""
+        with self._lock:
+            self._change(graph=self.graph.set_edge(user, other, weight)[0])
+
+    def disconnect(self, user: UserId, other: UserId) -> None:
+        """Takes the edge of two users away."""
+        with self._lock:
+            self._change(graph=self.graph.remove_edge(user, other)[0])
+
+    def add_arms(self, arms: Any) -> None:
+        """Adds arms with their features."""
+        with self._lock:
+            new = as_arm_pool(arms)
+            both = dict(zip(self.arms.ids, self.arms.features, strict=True))
+            twice = [arm for arm in new.ids if arm in both]
+            if twice:
+                raise ParameterError(
+                    f"arms {listed(twice)} are there already", "new arms have new ids", "Use update_features"
+                )
+            self._change(arms=as_arm_pool({**both, **dict(zip(new.ids, new.features, strict=True))}))
+
+    def update_features(self, arms: Any) -> None:
+        """Gives arms other features; what was learned of them is kept and belongs to the new features."""
+        with self._lock:
+            new = as_arm_pool(arms)
+            features = dict(zip(self.arms.ids, self.arms.features, strict=True))
+            for arm, row in zip(new.ids, new.features, strict=True):
+                features[self.arms.ids[self.arms.index_of(arm)]] = row
+            self._change(arms=as_arm_pool(features))
+
+    def retire_arms(self, arms: Iterable[ArmId]) -> None:
+        """Takes arms out of what is shown by default; what was learned of them still counts for the others."""
+        with self._lock:
+            gone = {self.arms.ids[self.arms.index_of(arm)] for arm in arms}
+            without_arms(self.arms.ids, self._retired | gone)
+            self._retired |= gone
+
+    # Inside
+
+    def _make(self, graph: UserGraph, arms: ArmPool) -> Policy:
+        return make_policy(self._name, graph=graph, arms=arms, seed=self._seed, **self._options)
+
+    def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
+        if candidates is None:
+            return without_arms(self.arms.ids, self._retired)
+        return list(candidates)
+
+    def _learn(self, user: int, arm: int, value: float) -> None:
+        self._policy.update(self.graph.users[user], self.arms.ids[arm], value)
+        self._events.add(user, arm, value)
+        self._stale += self._memory.fades
+
+    def _replace(self, event: int, value: float) -> None:
+        before, self._events.rewards[event] = self._events.rewards[event], value
+        try:
+            self._relearn()
+        except Exception:
+            self._events.rewards[event] = before
+            raise
+
+    def _refresh(self) -> None:
+        """Brings the weights of older rewards up to date, if they have moved by more than one in a hundred."""
+        if self._stale and (self._memory.window is not None or self._memory.forgetting**self._stale < FRESH):
+            self._relearn()
+
+    def _relearn(self) -> None:
+        self._policy = self._taught(self.graph, self.arms, self._events)
+        self._stale = 0
+
+    def _taught(self, graph: UserGraph, arms: ArmPool, events: Events) -> Policy:
+        """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
+        policy = self._make(graph, arms)
+        policy.n_decisions = self._policy.n_decisions
+        if policy.collapses:
+            policy.relearn(events.history(self._memory.weights(len(events))))
+        else:
+            users, columns = [graph.users[row] for row in events.users], [arms.ids[row] for row in events.arms]
+            policy.update_many(users, columns, events.rewards)
+        return policy
+
+    def _change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> None:
+        """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither."""
+        graph, arms = graph or self.graph, arms or self.arms
+        users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
+        columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
+        events, places = self._events.kept(users, columns)
+        self._policy, self._events, self._stale = self._taught(graph, arms, events), events, 0
+        self._ledger.renumber(places, users, columns)
+
+
+def _checked_memory(forgetting: Any, window: Any) -> Memory:
+    if not (isinstance(forgetting, int | float) and 0 < forgetting <= 1):
+        raise ParameterError(f"forgetting is {forgetting!r}", "it lies above 0 and is at most 1", "Choose, say, 0.999")
+    if window is not None:
+        check_whole("window", window)
+    return Memory(forgetting=float(forgetting), window=window)
+
+
+def _checked_expiry(seconds: Any) -> float | None:
+    if seconds is None or (isinstance(seconds, int | float) and seconds > 0):
+        return seconds
+    raise ParameterError(f"expire_after is {seconds!r}", "it is a number of seconds > 0, or None", "Choose, say, 86400")
+
+
+__all__ = ["Bandit", "Decision", "DecisionError"]

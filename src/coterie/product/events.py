@@ -1,0 +1,87 @@
+"""Every reward that was learned, in order, and the weighted history that they make."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.models import History
+
+Index = NDArray[np.intp]
+
+
+@dataclass(slots=True)
+class Events:
+    """The rewards, one row each: user and arm as rows of graph and pool.
+
+    Examples:
+        >>> events = Events()
+        >>> events.add(0, 2, 1.0), events.add(0, 2, 3.0)
+        (0, 1)
+        >>> events.history(np.array([1.0, 1.0])).means
+        [2.0]
+    """
+
+    users: list[int] = field(default_factory=list)
+    arms: list[int] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.rewards)
+
+    def add(self, user: int, arm: int, reward: float) -> int:
+        """Adds a reward and returns its number."""
+        self.users.append(user)
+        self.arms.append(arm)
+        self.rewards.append(reward)
+        return len(self.rewards) - 1
+
+    def history(self, weights: Array) -> History:
+        """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0."""
+        history = History()
+        together = zip(self.users, self.arms, self.rewards, weights.tolist(), strict=True)
+        for user, arm, reward, weight in together:
+            if weight > 0:
+                history.add((user, arm), user, arm, reward, weight=weight)
+        return history
+
+    def kept(self, users: dict[int, int], arms: dict[int, int]) -> tuple["Events", dict[int, int]]:
+        """Returns the events in new rows, without those of users and arms that are gone, and their new places."""
+        out, places = Events(), {}
+        for number, (user, arm, reward) in enumerate(zip(self.users, self.arms, self.rewards, strict=True)):
+            if user in users and arm in arms:
+                places[number] = out.add(users[user], arms[arm], reward)
+        return out, places
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory:
+    """How much an older reward counts.
+
+    Attributes:
+        forgetting: What a reward's weight is multiplied by with each reward after it, between 0 and 1; 1 keeps all.
+        window: How many of the last rewards count; none means all.
+
+    Examples:
+        >>> Memory(forgetting=0.5).weights(3)
+        array([0.25, 0.5 , 1.  ])
+        >>> Memory(window=2).weights(3)
+        array([0., 1., 1.])
+    """
+
+    forgetting: float = 1.0
+    window: int | None = None
+
+    @property
+    def fades(self) -> bool:
+        """Whether older rewards count less."""
+        return self.forgetting < 1.0 or self.window is not None
+
+    def weights(self, n_events: int) -> Array:
+        """Returns the weight of each of so many rewards, the newest last."""
+        ages = np.arange(n_events - 1, -1, -1, dtype=np.float64)
+        weights = self.forgetting**ages
+        if self.window is not None:
+            weights[ages >= self.window] = 0.0
+        return np.asarray(weights)

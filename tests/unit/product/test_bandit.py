@@ -1,0 +1,296 @@
+"""The Bandit: rewards late, out of order, once; users and arms that come and go; memory that fades."""
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie.errors import (
+    CandidatesError,
+    CoterieError,
+    DecisionError,
+    ParameterError,
+    RewardError,
+    UnknownArmError,
+    UnknownUserError,
+)
+from coterie.product.bandit import Bandit
+
+ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
+
+
+def friends() -> ct.UserGraph:
+    return ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy", 0.5)], users=["ana", "bo", "cy", "dee"])
+
+
+def make(**options: Any) -> Bandit:
+    return Bandit(**{"graph": friends(), "arms": ARMS, "policy": "lk-gp-ucb", "seed": 3, **options})
+
+
+def beliefs(bandit: Bandit) -> dict[Any, Any]:
+    return {user: bandit.predict(user) for user in bandit.graph.users}
+
+
+def assert_same(one: Bandit, other: Bandit) -> None:
+    mine, theirs = beliefs(one), beliefs(other)
+    assert mine.keys() == theirs.keys()
+    for user, arms in mine.items():
+        assert arms.keys() == theirs[user].keys()
+        np.testing.assert_allclose(list(arms.values()), list(theirs[user].values()), atol=1e-9)
+
+
+@pytest.mark.parametrize("policy", ["lk-gp-ucb", "lk-gp-ts", "per-user-linucb", "auto-ucb", "club", "sup-kernel-ucb"])
+def test_rewards_may_come_in_any_order(policy: str) -> None:
+    bandit = make(policy=policy)
+    decisions = [bandit.decide(user) for user in ("ana", "bo", "cy", "dee", "ana", "bo")]
+    assert [each.id for each in decisions] == list(range(6))
+    for each in reversed(decisions):
+        bandit.reward(each.id, 0.5)
+    assert (bandit.n_rewards, bandit.n_pending) == (6, 0)
+
+
+def test_the_order_of_rewards_is_irrelevant_to_the_belief() -> None:
+    one, other = make(), make()
+    first = [one.decide(user) for user in ("ana", "bo", "cy")]
+    second = [other.decide(user) for user in ("ana", "bo", "cy")]
+    for bandit, order in ((one, first), (other, second[::-1])):
+        for each in order:
+            bandit.reward(each.id, float(each.id))
+    assert_same(one, other)
+
+
+def test_a_decision_is_rewarded_once_and_errors_change_nothing() -> None:
+    bandit = make()
+    decision = bandit.decide("ana", ["a", "b"])
+    bandit.reward(decision.id, 1.0)
+    before = beliefs(bandit)
+    with pytest.raises(DecisionError, match="rewarded already"):
+        bandit.reward(decision.id, 2.0)
+    for wrong in (99, -1, "x", None):
+        with pytest.raises(DecisionError, match="unknown"):
+            bandit.reward(wrong, 2.0)  # type: ignore[arg-type]
+    later = bandit.decide("bo")
+    with pytest.raises(RewardError):
+        bandit.reward(later.id, float("nan"))
+    assert beliefs(bandit) == before
+    assert bandit.n_pending == 1
+    bandit.reward(later.id, 0.0)
+
+
+def test_a_replaced_reward_is_as_if_only_the_last_had_come() -> None:
+    one, other = make(), make()
+    for bandit, first in ((one, 5.0), (other, 1.0)):
+        decisions = [bandit.decide(user, ["a"]) for user in ("ana", "bo")]
+        bandit.reward(decisions[0].id, first)
+        bandit.reward(decisions[1].id, 2.0)
+    one.reward(0, 1.0, replace=True)
+    assert_same(one, other)
+    assert one.n_rewards == 2
+    one.reward(0, 3.0, replace=True)
+    fresh = one.decide("cy")
+    one.reward(fresh.id, 1.0, replace=True)  # nothing to replace yet: the first reward
+    assert one.n_rewards == 3
+
+
+def test_pending_decisions_have_a_limit_and_an_expiry() -> None:
+    now = [0.0]
+    bandit = make(max_pending=2, expire_after=10.0, clock=lambda: now[0])
+    ids = [bandit.decide("ana").id for _ in range(3)]
+    with pytest.raises(DecisionError, match="no longer remembered"):
+        bandit.reward(ids[0], 1.0)
+    now[0] = 5.0
+    bandit.reward(ids[1], 1.0)
+    now[0] = 11.0
+    with pytest.raises(DecisionError, match="no longer remembered"):
+        bandit.reward(ids[2], 1.0)
+    assert (bandit.n_rewards, bandit.n_pending) == (1, 0)
+
+
+edits = st.lists(
+    st.sampled_from(["add", "remove", "connect", "disconnect", "arms", "features", "retire", "learn"]), max_size=6
+)
+
+
+@settings(max_examples=30, deadline=None)
+@given(edits, st.integers(0, 1000), st.sampled_from(["lk-gp-ucb", "graph-ucb", "club", "auto-ucb"]))
+def test_after_changes_the_belief_is_that_of_a_new_bandit(changes: list[str], seed: int, policy: str) -> None:
+    """Same graph, same arms, same rewards: nothing is left of how they came about."""
+    rng = np.random.default_rng(seed)
+    bandit = make(policy=policy)
+    told: list[tuple[Any, Any, float]] = []
+
+    def learn() -> None:
+        user = bandit.graph.users[int(rng.integers(bandit.graph.n_users))]
+        arm = bandit.arms.ids[int(rng.integers(len(bandit.arms)))]
+        told.append((user, arm, float(rng.normal())))
+        bandit.learn(*told[-1])
+
+    for _ in range(12):
+        learn()
+    for number, change in enumerate(changes):
+        users = bandit.graph.users
+        if change == "add":
+            bandit.add_user(f"new-{number}", {users[0]: 1.0})
+        elif change == "remove" and len(users) > 2:
+            bandit.remove_user(users[-1])
+            told = [each for each in told if each[0] != users[-1]]
+        elif change == "connect":
+            bandit.connect(users[0], users[-1], 0.7)
+        elif change == "disconnect" and bandit.graph.has_edge(users[0], users[1]):
+            bandit.disconnect(users[0], users[1])
+        elif change == "arms":
+            bandit.add_arms({f"arm-{number}": rng.normal(size=3)})
+        elif change == "features":
+            bandit.update_features({"a": rng.normal(size=3)})
+        elif change == "retire":
+            bandit.retire_arms(["f"])
+        learn()
+    fresh = Bandit(graph=bandit.graph, arms=bandit.arms, policy=policy, seed=3)
+    fresh.retire_arms(bandit._retired)
+    if policy == "auto-ucb":  # hyperparameters depend on when they were fitted: compare at the same ones
+        for each in (bandit, fresh):
+            each._change()
+        for user, arm, reward in told:
+            fresh._events.add(fresh.graph.index[user], fresh.arms.index[arm], reward)
+        fresh._change()
+    else:
+        for user, arm, reward in told:
+            fresh.learn(user, arm, reward)
+    assert_same(bandit, fresh)
+
+
+def test_a_new_user_has_the_friends_belief_at_once() -> None:
+    bandit = make()
+    for _ in range(5):
+        bandit.learn("ana", "a", 2.0)
+    bandit.add_user("eve", {"ana": 5.0})
+    bandit.add_user("loner")
+    assert bandit.predict("eve", ["a"])["a"][0] > 1.0
+    assert bandit.predict("loner", ["a"])["a"][0] == pytest.approx(0.0)
+
+
+def test_decisions_that_wait_survive_changes_of_graph_and_arms() -> None:
+    bandit = make()
+    waiting = bandit.decide("cy", ["d"])
+    gone = bandit.decide("dee", ["a"])
+    bandit.remove_user("dee")
+    bandit.add_user("eve", {"cy": 1.0})
+    bandit.add_arms({"z": [0.0, 0.0, 0.0]})
+    bandit.reward(waiting.id, 3.0)
+    assert bandit.predict("cy", ["d"])["d"][0] > 1.0
+    with pytest.raises(DecisionError, match="no longer remembered"):
+        bandit.reward(gone.id, 1.0)
+    assert bandit.decide("eve").id == 2
+
+
+@pytest.mark.parametrize("options", [{"forgetting": 0.9}, {"window": 5}, {"forgetting": 0.95, "window": 8}])
+@pytest.mark.parametrize("engine", ["grid", "exact", "dense"])
+def test_memory_that_fades_is_exact_on_the_weighted_rewards(options: dict[str, Any], engine: str) -> None:
+    bandit = make(engine=engine, noise_var=0.2, **options)
+    rng = np.random.default_rng(0)
+    told = [(int(rng.integers(4)), int(rng.integers(6)), float(rng.normal())) for _ in range(20)]
+    for user, arm, reward in told:
+        bandit.learn(bandit.graph.users[user], bandit.arms.ids[arm], reward)
+    mean, std = (np.array([bandit.predict("bo")[arm][i] for arm in bandit.arms.ids]) for i in (0, 1))
+    ages = np.arange(19, -1, -1)
+    weights = options.get("forgetting", 1.0) ** ages * (ages < options.get("window", 99))
+    kept = weights > 0
+    users, arms, rewards = (np.array(each)[kept] for each in zip(*told, strict=True))
+    kernel = bandit._policy.model.kernel
+    gram = kernel.cross(users, arms, users, arms) + np.diag(0.2 / weights[kept])
+    cross = kernel.cross_of_user(1, np.arange(6), users, arms)
+    np.testing.assert_allclose(mean, cross @ np.linalg.solve(gram, rewards), atol=1e-9)
+    variance = kernel.user_cov[1, 1] * kernel.arm_diag(np.arange(6))
+    np.testing.assert_allclose(std**2, variance - np.sum(cross * np.linalg.solve(gram, cross.T).T, axis=1), atol=1e-9)
+
+
+def test_retired_arms_are_not_shown_but_still_teach() -> None:
+    bandit = make()
+    bandit.learn("ana", "a", 2.0)
+    bandit.retire_arms(["a", "b"])
+    assert {bandit.decide("ana").arm for _ in range(20)} <= set("cdef")
+    assert set(bandit.predict("ana")) == set("cdef")
+    with pytest.raises(CandidatesError, match="every arm is retired"):
+        bandit.retire_arms("cdef")
+    assert set(bandit.predict("ana")) == set("cdef")
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda b: b.decide("zoe"), UnknownUserError),
+        (lambda b: b.decide("ana", ["x"]), UnknownArmError),
+        (lambda b: b.decide("ana", []), CandidatesError),
+        (lambda b: b.learn("zoe", "a", 1.0), UnknownUserError),
+        (lambda b: b.learn("ana", "x", 1.0), UnknownArmError),
+        (lambda b: b.learn("ana", "a", float("inf")), RewardError),
+        (lambda b: b.add_user("ana"), CoterieError),
+        (lambda b: b.add_user("eve", {"zoe": 1.0}), UnknownUserError),
+        (lambda b: b.connect("ana", "bo", -1.0), CoterieError),
+        (lambda b: b.disconnect("ana", "dee"), CoterieError),
+        (lambda b: b.remove_user("zoe"), UnknownUserError),
+        (lambda b: b.add_arms({"a": [0, 0, 0]}), ParameterError),
+        (lambda b: b.add_arms({"z": [0, 0]}), CoterieError),
+        (lambda b: b.update_features({"z": [0, 0, 0]}), UnknownArmError),
+        (lambda b: b.retire_arms(["z"]), UnknownArmError),
+    ],
+)
+def test_a_mistake_is_told_and_changes_nothing(call: Any, error: type[Exception]) -> None:
+    bandit = make()
+    bandit.learn("ana", "a", 1.0)
+    before = (beliefs(bandit), bandit.n_rewards, bandit.n_pending, bandit.graph.users, bandit.arms.ids)
+    with pytest.raises(error):
+        call(bandit)
+    assert (beliefs(bandit), bandit.n_rewards, bandit.n_pending, bandit.graph.users, bandit.arms.ids) == before
+
+
+@pytest.mark.parametrize(
+    "option", [{"forgetting": 0}, {"forgetting": 1.5}, {"window": 0}, {"max_pending": 0}, {"expire_after": -1}]
+)
+def test_settings_out_of_range_are_told(option: dict[str, Any]) -> None:
+    with pytest.raises(ParameterError):
+        make(**option)
+
+
+@pytest.mark.parametrize("policy", ["club", "sup-kernel-ucb", "coop-kernel-ucb"])
+def test_policies_that_remember_the_order_of_rewards_cannot_forget(policy: str) -> None:
+    with pytest.raises(ParameterError, match="order of its rewards"):
+        make(policy=policy, forgetting=0.9)
+
+
+def test_features_may_be_named() -> None:
+    bandit = make(arms={"tea": {"hot": 1.0, "sweet": 0.0}, "cola": {"sweet": 1.0, "hot": 0.0}})
+    np.testing.assert_array_equal(bandit.arms.features, [[1, 0], [0, 1]])
+    with pytest.raises(CoterieError, match="other features"):
+        make(arms={"tea": {"hot": 1.0}, "cola": {"sweet": 1.0}})
+
+
+def test_threads_may_decide_and_reward_at_once() -> None:
+    """Every decision sees a whole belief, every reward is learned once, and the sum is what one thread would give."""
+    bandit = make()
+    failures: list[BaseException] = []
+
+    def work(user: str) -> None:
+        try:
+            for _ in range(60):
+                decision = bandit.decide(user)
+                bandit.predict(user)
+                bandit.reward(decision.id, 1.0)
+        except BaseException as error:
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(user,)) for user in ("ana", "bo", "cy", "dee")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not failures
+    assert (bandit.n_rewards, bandit.n_pending) == (240, 0)
+    fresh = make()
+    for user, arm, reward in zip(bandit._events.users, bandit._events.arms, bandit._events.rewards, strict=True):
+        fresh.learn(fresh.graph.users[user], fresh.arms.ids[arm], reward)
+    assert_same(bandit, fresh)
