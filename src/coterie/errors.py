@@ -29,6 +29,7 @@ __all__ = [
     "NumericalError",
     "ParameterError",
     "RewardError",
+    "SavedFileError",
     "SettingError",
     "StoreError",
     "UnknownArmError",
@@ -109,6 +110,10 @@ class SettingError(InputError):
 
 class LearnerError(CoterieError):
     """A method of one's own that failed while it was played."""
+
+
+class SavedFileError(CoterieError):
+    """A saved bandit that cannot be read or written: damaged, cut off, or of a newer version."""
 
 
 class StoreError(CoterieError):

@@ -50,11 +50,6 @@ class StagedPolicy(Policy):
         self._largest_std = sqrt(self._model.max_variance)
 
     @property
-    def collapses(self) -> bool:
-        """Whether the belief depends on the rewards of each pair alone; with stages it does not."""
-        return False
-
-    @property
     def model(self) -> Model:
         """The belief from all rewards, whatever their stage; brought up to date when it is asked for."""
         if self._whole is None:

@@ -2,8 +2,10 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from coterie.contracts import ArmId, UserId
@@ -13,6 +15,7 @@ from coterie.kernels import ArmPool
 from coterie.models.base import checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
+from coterie.policies.staged import StagedPolicy
 from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.events import Events, Memory
 from coterie.product.ledger import Ledger
@@ -87,8 +90,15 @@ class Bandit:
         self._events = Events()
         self._ledger = Ledger(limit=max_pending, expire_after=_checked_expiry(expire_after), clock=clock)
         self._stale = 0
+        self._learned_at_once = 0
         self._lock = threading.RLock()
         self._policy = self._make(graph, as_arm_pool(arms))
+        if isinstance(self._policy, StagedPolicy):
+            raise ParameterError(
+                f"policy is {policy!r}",
+                "its belief depends on its own decisions, so it can be neither changed nor saved",
+                "Use 'auto-ucb' or 'lk-gp-ucb'",
+            )
         if self._memory.fades and not self._policy.collapses:
             raise ParameterError(
                 f"forgetting or a window was asked for with {policy!r}",
@@ -170,6 +180,60 @@ class Bandit:
         with self._lock:
             return self._policy.explain()
 
+    # Saving: what is needed to go on exactly
+
+    def save(self, path: str | Path) -> None:
+        """Writes the bandit to one file, whole or not at all."""
+        from coterie.product.saving import save_bandit
+
+        save_bandit(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path, *, clock: Callable[[], float] = time.time) -> "Bandit":
+        """Returns the bandit of a file; it decides as the saved one would have."""
+        from coterie.product.saving import load_bandit
+
+        return load_bandit(Path(path), clock=clock)
+
+    @contextmanager
+    def frozen(self) -> Iterator[dict[str, Any]]:
+        """Gives everything that the next decision depends on, beside graph and arms; nothing changes meanwhile."""
+        with self._lock:
+            yield {
+                "settings": {
+                    "policy": self._name,
+                    "seed": self._seed,
+                    "max_pending": self._ledger.limit,
+                    "expire_after": self._ledger.expire_after,
+                    "forgetting": self._memory.forgetting,
+                    "window": self._memory.window,
+                    "options": dict(self._options),
+                },
+                "retired": [arm for arm in self.arms.ids if arm in self._retired],
+                "n_decisions": self._policy.n_decisions,
+                "learned_at_once": self._learned_at_once,
+                "events": self._events,
+                "pending": list(self._ledger.pending()),
+                "settled": list(self._ledger.settled()),
+            }
+
+    def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
+        """Takes what was saved; rewards are learned as they were then, so that the belief is the same to the bit."""
+        rewards = zip(*(arrays[f"event_{name}"].tolist() for name in ("users", "arms", "rewards")), strict=True)
+        events = list(rewards)
+        self._policy.n_decisions = state["n_decisions"]
+        for user, arm, reward in events[: state["learned_at_once"]]:
+            self._events.add(user, arm, reward)
+        if state["learned_at_once"]:
+            self._relearn()
+        for user, arm, reward in events[state["learned_at_once"] :]:
+            self._learn(user, arm, reward)
+        self._retired = set(state["retired"])
+        made_at = arrays["pending_made_at"].tolist()
+        for (number, user, arm), when in zip(arrays["pending"].tolist(), made_at, strict=True):
+            self._ledger.open(number, user=user, arm=arm, made_at=when)
+        self._ledger.remember(arrays["settled"].tolist())
+
     # Users, edges and arms come and go
 
     def add_user(self, user: UserId, friends: Mapping[Any, float] | None = None) -> None:
@@ -250,7 +314,7 @@ class Bandit:
 
     def _relearn(self) -> None:
         self._policy = self._taught(self.graph, self.arms, self._events)
-        self._stale = 0
+        self._stale, self._learned_at_once = 0, len(self._events)
 
     def _taught(self, graph: UserGraph, arms: ArmPool, events: Events) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
@@ -270,6 +334,7 @@ class Bandit:
         columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
         events, places = self._events.kept(users, columns)
         self._policy, self._events, self._stale = self._taught(graph, arms, events), events, 0
+        self._learned_at_once = len(events)
         self._ledger.renumber(places, users, columns)
 
 

@@ -1,7 +1,7 @@
 """Decisions that wait for their rewards: any order, any time, once each, within a limit and an expiry."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -92,6 +92,10 @@ class Ledger:
         while len(self._settled) > self.limit:
             self._settled.popitem(last=False)
         return decision
+
+    def remember(self, settled: Iterable[tuple[int, int]]) -> None:
+        """Takes over settled decisions and their events."""
+        self._settled = OrderedDict((number, event) for number, event in settled)
 
     def event_of(self, number: int) -> int | None:
         """Returns the event of a settled decision, if it is remembered."""

@@ -1,0 +1,70 @@
+"""A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from coterie.errors import SavedFileError
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.product.bandit import Bandit
+from coterie.product.container import read_container, write_container
+
+PLAIN = (str, int, float, bool, type(None))
+
+
+def save_bandit(bandit: Bandit, path: Path) -> None:
+    """Writes the bandit to one file."""
+    with bandit.frozen() as parts:
+        options = parts["settings"]["options"]
+        odd = [name for name, value in options.items() if not isinstance(value, PLAIN)]
+        ids = [each for each in (*bandit.graph.users, *bandit.arms.ids) if not isinstance(each, str | int)]
+        if odd or ids:
+            what = f"option {odd[0]!r} is {options[odd[0]]!r}" if odd else f"id {ids[0]!r} is neither text nor number"
+            raise SavedFileError(
+                f"the bandit cannot be saved: {what}",
+                "ids are str or int, and options are numbers, texts, true or false",
+                "Use such ids and options, or keep the rewards and learn them again",
+            )
+        write_container(path, *parts_as_saved(bandit, parts))
+
+
+def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the JSON and the arrays of a bandit."""
+    weights = bandit.graph.weights.tocsr()
+    state = {
+        "settings": parts["settings"],
+        "users": list(bandit.graph.users),
+        "arms": list(bandit.arms.ids),
+        "retired": parts["retired"],
+        "n_decisions": parts["n_decisions"],
+        "learned_at_once": parts["learned_at_once"],
+    }
+    arrays = {
+        "graph_starts": weights.indptr.astype(np.int64),
+        "graph_columns": weights.indices.astype(np.int64),
+        "graph_weights": weights.data,
+        "features": bandit.arms.features,
+        "event_users": np.array(parts["events"].users, dtype=np.int64),
+        "event_arms": np.array(parts["events"].arms, dtype=np.int64),
+        "event_rewards": np.array(parts["events"].rewards, dtype=np.float64),
+        "pending": np.array([(n, p.user, p.arm) for n, p in parts["pending"]], dtype=np.int64).reshape(-1, 3),
+        "pending_made_at": np.array([p.made_at for _, p in parts["pending"]], dtype=np.float64),
+        "settled": np.array(parts["settled"], dtype=np.int64).reshape(-1, 2),
+    }
+    return state, arrays
+
+
+def load_bandit(path: Path, **changes: Any) -> Bandit:
+    """Returns the bandit of a file; it decides as the saved one would have."""
+    state, arrays = read_container(path)
+    size = len(state["users"])
+    table = (arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"])
+    graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=state["users"])
+    settings = {**state["settings"], **changes}
+    options = settings.pop("options")
+    bandit = Bandit(graph=graph, arms=ArmPool(arrays["features"], ids=state["arms"]), **settings, **options)
+    bandit.restore(state, arrays)
+    return bandit
