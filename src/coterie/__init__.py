@@ -12,6 +12,7 @@ The flow, each step a folder, importing only from those before it:
     models     what do we believe                dense, exact, grid, hybrid, features, linear
     policies   what do we choose                 make_policy("lk-gp-ucb", ...), list_policies()
     problems   worlds to try it on               coterie.problems
+    product    the bandit people keep            Bandit(graph=..., arms=...), decide, reward, save
     runs       experiments and their pictures    coterie demo
 """
 
@@ -43,6 +44,7 @@ from coterie.kernels import (
     joint_penalty,
 )
 from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
+from coterie.product import Bandit, Decision, Explanation
 
 __version__ = "0.1.0"
 
@@ -51,10 +53,13 @@ __all__ = [
     "ArmKernel",
     "ArmPool",
     "BandPass",
+    "Bandit",
     "Choice",
+    "Decision",
     "Distinct",
     "Drift",
     "Exchangeable",
+    "Explanation",
     "GivenMatrix",
     "GraphChange",
     "Green",

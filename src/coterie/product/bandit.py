@@ -18,6 +18,7 @@ from coterie.policies import Policy, make_policy
 from coterie.policies.staged import StagedPolicy
 from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.events import Events, Memory
+from coterie.product.explaining import Explanation, contributions, totals
 from coterie.product.ledger import Ledger
 
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
@@ -179,6 +180,31 @@ class Bandit:
         """Returns in words what the bandit runs on, why, and what it has learned of its settings."""
         with self._lock:
             return self._policy.explain()
+
+    def explain(self, user: UserId, arm: ArmId) -> Explanation:
+        """Returns which users, arms and rewards moved this estimate, by how much, and what it would be alone."""
+        with self._lock:
+            if self._stale:
+                self._relearn()
+            row, column = self.graph.index_of(user), self.arms.index_of(arm)
+            level = getattr(self._policy, "centre", 0.0)
+            weights = self._memory.weights(len(self._events))
+            shares, alone = contributions(self._policy.model, self._events, weights, user=row, arm=column, level=level)
+            mean, std = self.predict(user, [arm])[arm]
+            users = [self.graph.users[each] for each in self._events.users]
+            arms = [self.arms.ids[each] for each in self._events.arms]
+            events = zip(range(len(users)), users, arms, self._events.rewards, shares.tolist(), strict=True)
+            return Explanation(
+                user=self.graph.users[row],
+                arm=self.arms.ids[column],
+                mean=mean,
+                std=std,
+                level=level,
+                by_user=totals(users, shares),
+                by_arm=totals(arms, shares),
+                by_event=sorted((each for each in events if each[-1]), key=lambda each: -abs(each[-1])),
+                alone=alone + level,
+            )
 
     # Saving: what is needed to go on exactly
 
