@@ -7,7 +7,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.errors import ParameterError
 
-SCORES, TIES = 0, 1
+SCORES, TIES, EXPLORATION = 0, 1, 2
 
 
 class Draws:
@@ -43,6 +43,11 @@ class Draws:
         """Returns a uniform draw from 0 to size - 1 to break a decision's tie."""
         self._set(number, TIES)
         return int(self._generator.integers(size))
+
+    def explore(self, number: int, size: int) -> tuple[float, int]:
+        """Returns a uniform draw from 0 to 1 and one from 0 to size - 1, for a decision's uniform exploration."""
+        self._set(number, EXPLORATION)
+        return float(self._generator.random()), int(self._generator.integers(size))
 
     def _set(self, number: int, purpose: int) -> None:
         self._counter[2] = purpose

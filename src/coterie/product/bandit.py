@@ -6,7 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import DecisionError, ParameterError, listed
@@ -20,6 +22,7 @@ from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.events import Events, Memory
 from coterie.product.explaining import Explanation, contributions, totals
 from coterie.product.ledger import Ledger
+from coterie.product.propensity import Chances, chances
 
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
 
@@ -32,15 +35,29 @@ class Decision:
         id: The decision's number, from 0; with the seed it fixes the decision's randomness.
         user: The user it was made for.
         arm: The arm chosen.
+        propensity: The probability with which this arm was to be chosen; none where it is not known.
         mean: The believed reward.
         std: The uncertainty of the belief, without noise.
+        propensity_error: The standard error of the propensity where it was simulated (joint Thompson sampling).
+        candidates: On request, what was believed of every candidate: mean, std and propensity.
     """
 
     id: int
     user: UserId
     arm: ArmId
+    propensity: float | None
     mean: float
     std: float
+    propensity_error: float | None = None
+    candidates: Mapping[ArmId, "Candidate"] | None = None
+
+
+class Candidate(NamedTuple):
+    """What was believed of a candidate when a decision was made."""
+
+    mean: float
+    std: float
+    propensity: float | None
 
 
 class Bandit:
@@ -55,6 +72,7 @@ class Bandit:
         expire_after: Seconds after which a decision without reward is forgotten; none means never.
         forgetting: What a reward's weight is multiplied by with each reward after it; 1 keeps everything.
         window: How many of the last rewards count; none means all.
+        min_propensity: The least probability of every candidate; above 0, uniform exploration is mixed in.
         clock: Tells the time in seconds; only expiry asks for it.
         **options: Anything else that `make_policy` takes.
 
@@ -81,10 +99,16 @@ class Bandit:
         expire_after: float | None = None,
         forgetting: float = 1.0,
         window: int | None = None,
+        min_propensity: float = 0.0,
         clock: Callable[[], float] = time.time,
         **options: Any,
     ) -> None:
         check_whole("max_pending", max_pending)
+        if not (isinstance(min_propensity, int | float) and 0 <= min_propensity <= 1):
+            raise ParameterError(
+                f"min_propensity is {min_propensity!r}", "it is a probability", "Choose, say, 0.01, or 0 for none"
+            )
+        self._min_propensity = float(min_propensity)
         self._memory = _checked_memory(forgetting, window)
         self._name, self._options, self._seed = policy, dict(options), seed
         self._retired: set[ArmId] = set()
@@ -135,14 +159,35 @@ class Bandit:
         with self._lock:
             return len(self._ledger)
 
-    def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> Decision:
-        """Returns the decision for a user among the candidates; none given means every arm that is not retired."""
+    def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None, *, details: bool = False) -> Decision:
+        """Returns the decision for a user.
+
+        Args:
+            user: One of the graph's users.
+            candidates: Ids of arms; none given means every arm that is not retired.
+            details: Whether to tell what was believed of every candidate.
+        """
         with self._lock:
             self._refresh()
-            choice = self._policy.select(user, self._shown(candidates))
-            row, column = self._policy.graph.index[choice.user], self.arms.index[choice.arm]
+            shown = self._shown(candidates)
+            chances = self._chances(user, shown)
+            choice = self._policy.select(user, shown)
+            place = choice.index if chances is None else chances.explored(choice.index)
+            arm = shown[place]
+            beliefs = self._beliefs(user, shown, chances) if details or place != choice.index else None
+            mean, std = (choice.mean, choice.std) if beliefs is None else beliefs[arm][:2]
+            row, column = self._policy.graph.index[choice.user], self.arms.index[arm]
             self._ledger.open(choice.number, user=row, arm=column)
-            return Decision(choice.number, choice.user, choice.arm, choice.mean, choice.std)
+            return Decision(
+                id=choice.number,
+                user=choice.user,
+                arm=self.arms.ids[column],
+                propensity=None if chances is None else chances.of(place),
+                mean=mean,
+                std=std,
+                propensity_error=None if chances is None else chances.error_of(place),
+                candidates=beliefs if details else None,
+            )
 
     def reward(self, decision: int, reward: float, *, replace: bool = False) -> None:
         """Learns the reward of a decision, any time later, in any order; on an error nothing has changed.
@@ -233,6 +278,7 @@ class Bandit:
                     "expire_after": self._ledger.expire_after,
                     "forgetting": self._memory.forgetting,
                     "window": self._memory.window,
+                    "min_propensity": self._min_propensity,
                     "options": dict(self._options),
                 },
                 "retired": [arm for arm in self.arms.ids if arm in self._retired],
@@ -314,6 +360,19 @@ class Bandit:
 
     def _make(self, graph: UserGraph, arms: ArmPool) -> Policy:
         return make_policy(self._name, graph=graph, arms=arms, seed=self._seed, **self._options)
+
+    def _chances(self, user: UserId, shown: list[ArmId]) -> Chances | None:
+        """Returns the propensities of the next decision; none where the policy's are not known."""
+        row, columns = self.graph.index_of(user), np.array([self.arms.index_of(arm) for arm in shown], dtype=np.intp)
+        if not len(columns):
+            return None  # the policy says what is wrong
+        number = self._policy.n_decisions
+        return chances(self._policy, row, columns, number, self._seed, self._min_propensity)
+
+    def _beliefs(self, user: UserId, shown: list[ArmId], chances: Chances | None) -> dict[ArmId, Candidate]:
+        mean, std = self._policy.predict(user, shown)
+        known = [None] * len(shown) if chances is None else chances.probabilities.tolist()
+        return {arm: Candidate(*each) for arm, *each in zip(shown, mean.tolist(), std.tolist(), known, strict=True)}
 
     def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
         if candidates is None:

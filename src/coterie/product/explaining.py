@@ -8,6 +8,7 @@ from scipy.linalg import cho_factor, cho_solve
 from coterie.contracts import ArmId, Array, UserId
 from coterie.kernels.joint import JointKernel
 from coterie.models import Model
+from coterie.models.base import Index
 from coterie.product.events import Events
 
 
@@ -68,7 +69,7 @@ def contributions(
 
 
 def _weights(
-    kernel: JointKernel, noise_var: float, users: Array, arms: Array, counts: Array, user: int, arm: int
+    kernel: JointKernel, noise_var: float, users: Index, arms: Index, counts: Array, user: int, arm: int
 ) -> Array:
     """Returns the weight of each pair's mean reward in the posterior mean of one pair; 0 where nothing counts."""
     out = np.zeros(len(counts))

@@ -296,3 +296,44 @@ def test_threads_may_decide_and_reward_at_once() -> None:
     for user, arm, reward in zip(bandit._events.users, bandit._events.arms, bandit._events.rewards, strict=True):
         fresh.learn(fresh.graph.users[user], fresh.arms.ids[arm], reward)
     assert_same(bandit, fresh)
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"), [("lk-gp-ucb", {}), ("lk-gp-ts", {}), ("epsilon-greedy", {"width": 0.3})]
+)
+@pytest.mark.parametrize("least", [0.0, 0.1])
+def test_a_decisions_propensity_is_how_often_it_is_made(policy: str, options: dict[str, Any], least: float) -> None:
+    bandit = make(policy=policy, min_propensity=least, **options)
+    for arm, reward in (("a", 1.0), ("b", 0.8), ("c", -1.0)):
+        bandit.learn("ana", arm, reward)
+    decisions = [bandit.decide("ana", ["a", "b", "c"], details=True) for _ in range(3000)]
+    first = decisions[0].candidates
+    assert first is not None
+    assert sum(each.propensity or 0 for each in first.values()) == pytest.approx(1.0)
+    for shown, believed in first.items():
+        share = np.mean([each.arm == shown for each in decisions])
+        assert believed.propensity is not None
+        assert believed.propensity >= least - 1e-12
+        assert share == pytest.approx(believed.propensity, abs=0.03)
+    for each in decisions[:50]:
+        assert each.propensity == pytest.approx(first[each.arm].propensity)
+        assert (each.mean, each.std) == pytest.approx(first[each.arm][:2])
+
+
+def test_exploration_that_cannot_be_kept_is_told() -> None:
+    bandit = make(min_propensity=0.3)
+    bandit.decide("ana", ["a", "b"])
+    with pytest.raises(ParameterError, match=r"0\.3"):
+        bandit.decide("ana", list("abcd"))
+    with pytest.raises(ParameterError):
+        make(min_propensity=1.5)
+
+
+def test_decisions_are_replayable_from_seed_and_number() -> None:
+    """The same belief and the same number give the same decision, whatever was asked in between."""
+    one, other = make(policy="lk-gp-ts", min_propensity=0.05), make(policy="lk-gp-ts", min_propensity=0.05)
+    for bandit in (one, other):
+        bandit.learn("ana", "a", 1.0)
+    first = [one.decide("ana").arm for _ in range(30)]
+    other._policy.n_decisions = 20
+    assert [other.decide("ana").arm for _ in range(10)] == first[20:]
