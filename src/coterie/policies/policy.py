@@ -60,7 +60,8 @@ class Policy:
     """Chooses arms for users and learns from the rewards. Made by `make_policy`.
 
     Only `update` changes the belief. `select` counts decisions: a decision's randomness depends on the seed and its
-    number alone, so the same seed gives the same run on every exact engine.
+    number alone, so the same seed gives the same run on every exact engine. `doubt`, if it is set, is a model that
+    knows of more choices than their rewards have come in for: uncertainty is then read there, the mean from the belief.
     """
 
     def __init__(
@@ -91,6 +92,7 @@ class Policy:
         self._user_index = dict(graph.index)
         self._arm_ids = arms.ids if arms else ()
         self._arm_index = dict(arms.index) if arms else {}
+        self.doubt: Model | None = None
         self._tie_kernel: object = None
         self._tie_tolerances: list[float] = []
 
@@ -165,6 +167,8 @@ class Policy:
     def grounds(self, row: int, arms: Any) -> Grounds:
         """Returns what the next decision would be made from, for a user's row and arms as the model knows them."""
         mean, std = self._model.read(row, arms)
+        if self.doubt is not None:
+            std = self.doubt.read(row, arms)[1]
         width = self.width
         if callable(width):
             width = width_at(width, self._model.n_observations + 1, self._model)
@@ -178,6 +182,8 @@ class Policy:
         """Returns the position of the chosen arm, and its mean, std and score."""
         model = self._model
         mean, std = model.read(row, arms)
+        if self.doubt is not None:
+            std = self.doubt.read(row, arms)[1]
         width = self.width
         if callable(width):
             width = width_at(width, model.n_observations + 1, model)

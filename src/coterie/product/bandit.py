@@ -14,6 +14,7 @@ from coterie.contracts import ArmId, UserId
 from coterie.errors import DecisionError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.models import make_model
 from coterie.models.base import checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
@@ -24,6 +25,7 @@ from coterie.product.explaining import Explanation, contributions, totals
 from coterie.product.ledger import Ledger
 from coterie.product.propensity import Chances, chances
 
+PENDING = ("ignore", "hallucinate")
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
 
 
@@ -72,6 +74,8 @@ class Bandit:
         expire_after: Seconds after which a decision without reward is forgotten; none means never.
         forgetting: What a reward's weight is multiplied by with each reward after it; 1 keeps everything.
         window: How many of the last rewards count; none means all.
+        pending: What decisions do while they wait: "ignore", or "hallucinate" to shrink the uncertainty of what was
+            chosen at once and move the mean when the reward comes (GP-BUCB), so that decisions made together differ.
         min_propensity: The least probability of every candidate; above 0, uniform exploration is mixed in.
         clock: Tells the time in seconds; only expiry asks for it.
         **options: Anything else that `make_policy` takes.
@@ -99,6 +103,7 @@ class Bandit:
         expire_after: float | None = None,
         forgetting: float = 1.0,
         window: int | None = None,
+        pending: str = "ignore",
         min_propensity: float = 0.0,
         clock: Callable[[], float] = time.time,
         **options: Any,
@@ -108,7 +113,9 @@ class Bandit:
             raise ParameterError(
                 f"min_propensity is {min_propensity!r}", "it is a probability", "Choose, say, 0.01, or 0 for none"
             )
-        self._min_propensity = float(min_propensity)
+        if pending not in PENDING:
+            raise ParameterError(f"pending is {pending!r}", f"it is one of {listed(PENDING)}", "Choose one of these")
+        self._min_propensity, self._pending = float(min_propensity), pending
         self._memory = _checked_memory(forgetting, window)
         self._name, self._options, self._seed = policy, dict(options), seed
         self._retired: set[ArmId] = set()
@@ -169,6 +176,7 @@ class Bandit:
         """
         with self._lock:
             self._refresh()
+            self._doubt()
             shown = self._shown(candidates)
             chances = self._chances(user, shown)
             choice = self._policy.select(user, shown)
@@ -178,6 +186,8 @@ class Bandit:
             mean, std = (choice.mean, choice.std) if beliefs is None else beliefs[arm][:2]
             row, column = self._policy.graph.index[choice.user], self.arms.index[arm]
             self._ledger.open(choice.number, user=row, arm=column)
+            if self._policy.doubt is not None:
+                self._policy.doubt.learn(row, column, 0.0)
             return Decision(
                 id=choice.number,
                 user=choice.user,
@@ -188,6 +198,17 @@ class Bandit:
                 propensity_error=None if chances is None else chances.error_of(place),
                 candidates=beliefs if details else None,
             )
+
+    def decide_many(
+        self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None, *, details: bool = False
+    ) -> list[Decision]:
+        """Returns decisions for several users among the same candidates; the same as one after another."""
+        asked = list(users)
+        with self._lock:
+            for user in asked:
+                self.graph.index_of(user)  # all are known before any decision is made
+            shown = self._shown(candidates)
+            return [self.decide(user, shown, details=details) for user in asked]
 
     def reward(self, decision: int, reward: float, *, replace: bool = False) -> None:
         """Learns the reward of a decision, any time later, in any order; on an error nothing has changed.
@@ -278,6 +299,7 @@ class Bandit:
                     "expire_after": self._ledger.expire_after,
                     "forgetting": self._memory.forgetting,
                     "window": self._memory.window,
+                    "pending": self._pending,
                     "min_propensity": self._min_propensity,
                     "options": dict(self._options),
                 },
@@ -383,6 +405,25 @@ class Bandit:
         self._policy.update(self.graph.users[user], self.arms.ids[arm], value)
         self._events.add(user, arm, value)
         self._stale += self._memory.fades
+
+    def _doubt(self) -> None:
+        """Brings the uncertainty up to date that also knows of the decisions without a reward, if it is asked for.
+
+        A reward of such a decision changes nothing here: that the pair was chosen was known. Whatever else happens
+        (rewards without a decision, decisions that expire, other hyperparameters) it is made anew.
+        """
+        if self._pending == "ignore":
+            return
+        model, doubt, waiting = self._policy.model, self._policy.doubt, list(self._ledger.pending())
+        same = doubt is not None and doubt.kernel is model.kernel and doubt.noise_var == model.noise_var
+        if same and doubt is not None and doubt.n_observations == model.n_observations + len(waiting):
+            return
+        history = self._events.history(self._memory.weights(len(self._events)))
+        for _, each in waiting:
+            history.add((each.user, each.arm), each.user, each.arm, 0.0)
+        doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine)
+        doubt.relearn(history)
+        self._policy.doubt = doubt
 
     def _replace(self, event: int, value: float) -> None:
         before, self._events.rewards[event] = self._events.rewards[event], value

@@ -58,7 +58,7 @@ def contributions(
     users, arms = np.array(events.users, dtype=np.intp), np.array(events.arms, dtype=np.intp)
     size = int(arms.max(initial=0)) + 1
     pairs, rows = np.unique(users * size + arms, return_inverse=True)
-    counts = np.bincount(rows, weights=weights, minlength=len(pairs))
+    counts = np.asarray(np.bincount(rows, weights=weights, minlength=len(pairs)), dtype=np.float64)
     shares = np.divide(weights, counts[rows], out=np.zeros_like(weights), where=counts[rows] > 0)
     values = np.array(events.rewards) - level
     means = np.bincount(rows, weights=shares * values, minlength=len(pairs))

@@ -337,3 +337,68 @@ def test_decisions_are_replayable_from_seed_and_number() -> None:
     first = [one.decide("ana").arm for _ in range(30)]
     other._policy.n_decisions = 20
     assert [other.decide("ana").arm for _ in range(10)] == first[20:]
+
+
+@pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb", "per-user-linucb"])
+def test_hallucinated_decisions_shrink_the_uncertainty_and_leave_the_mean(policy: str) -> None:
+    plain, hopeful = make(policy=policy), make(policy=policy, pending="hallucinate")
+    for bandit in (plain, hopeful):
+        for i, arm in enumerate("abcdef" * 2):
+            bandit.learn("ana", arm, float(np.sin(i)))
+    before = plain.predict("ana")
+    first = hopeful.decide("ana", details=True)
+    second = hopeful.decide("ana", details=True)
+    assert first.candidates is not None
+    assert second.candidates is not None
+    grounds = hopeful._policy.grounds(0, np.arange(6))
+    known = plain.predict("ana")
+    for shown in known:
+        assert known[shown][0] == pytest.approx(before[shown][0])
+    hopeful._doubt()
+    place = hopeful.arms.index[second.arm]
+    assert hopeful._policy.grounds(0, np.arange(6)).std[place] < grounds.std[place] + 1e-12
+    assert grounds.std[hopeful.arms.index[first.arm]] < known[first.arm][1]
+
+
+def test_after_all_rewards_a_hallucinating_bandit_believes_what_a_plain_one_does() -> None:
+    plain, hopeful = make(), make(pending="hallucinate")
+    decisions = hopeful.decide_many(["ana", "bo", "cy", "dee"] * 3)
+    for each in decisions[::-1]:
+        hopeful.reward(each.id, float(each.id))
+        plain.learn(each.user, each.arm, float(each.id))
+    assert_same(plain, hopeful)
+    hopeful._doubt()
+    doubt = hopeful._policy.doubt
+    assert doubt is not None
+    np.testing.assert_allclose(doubt.predict(0)[1], hopeful._policy.model.predict(0)[1], atol=1e-9)
+
+
+def test_a_batch_of_hallucinated_decisions_is_diverse() -> None:
+    """With one user and nothing learned, UCB repeats itself until a reward comes; hallucinating it does not."""
+    apart = ct.ArmPool(10 * np.eye(6), ids=list("abcdef"))
+    options = {"arms": apart, "arm_kernel": ct.SquaredExponential(1.0), "noise_var": 0.01}
+    hopeful = make(pending="hallucinate", **options)
+    assert len({each.arm for each in hopeful.decide_many(["dee"] * 6)}) == 6
+
+
+def test_an_expired_decision_is_no_longer_hallucinated() -> None:
+    now = [0.0]
+    bandit = make(pending="hallucinate", expire_after=10.0, clock=lambda: now[0])
+    bandit.decide("ana", ["a"])
+    bandit._doubt()
+    shrunk = bandit._policy.grounds(0, np.array([0])).std[0]
+    now[0] = 20.0
+    bandit._doubt()
+    assert bandit._policy.grounds(0, np.array([0])).std[0] > shrunk
+
+
+def test_a_batch_with_an_unknown_user_decides_nothing() -> None:
+    bandit = make()
+    with pytest.raises(UnknownUserError):
+        bandit.decide_many(["ana", "zoe"])
+    assert bandit.n_pending == 0
+    one, other = make(policy="lk-gp-ts"), make(policy="lk-gp-ts")
+    together = one.decide_many(["ana", "bo", "ana"])
+    assert [each.arm for each in together] == [other.decide(user).arm for user in ("ana", "bo", "ana")]
+    with pytest.raises(ParameterError, match="pending is 'wait'"):
+        make(pending="wait")
