@@ -22,6 +22,7 @@ from coterie.policies.staged import StagedPolicy
 from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.events import Events, Memory
 from coterie.product.explaining import Explanation, contributions, totals
+from coterie.product.graph_report import GraphReport, make_report
 from coterie.product.ledger import Ledger
 from coterie.product.propensity import Chances, chances
 
@@ -270,6 +271,21 @@ class Bandit:
                 by_arm=totals(arms, shares),
                 by_event=sorted((each for each in events if each[-1]), key=lambda each: -abs(each[-1])),
                 alone=alone + level,
+            )
+
+    def graph_report(self) -> GraphReport:
+        """Returns what the rewards say about the graph: print it, or draw it. Takes three fits, O(pairs^3) each."""
+        with self._lock:
+            if self._stale:
+                self._relearn()
+            history = self._events.history(self._memory.weights(len(self._events)))
+            return make_report(
+                self.graph,
+                self.arms,
+                history,
+                fits=list(getattr(self._policy, "fits", [])),
+                effective_dim=self._policy.model.effective_dim,
+                seed=self._seed,
             )
 
     # Saving: what is needed to go on exactly

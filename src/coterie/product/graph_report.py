@@ -1,0 +1,195 @@
+"""Does the graph help? Learned shares, evidence with and without it, homophily, in words for people who decide."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.errors import MissingExtraError
+from coterie.graphs import UserGraph, make_graph
+from coterie.kernels import ArmPool
+from coterie.models import History
+from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.parts import Hyper, Parts
+
+PERMUTATIONS = 199
+CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
+SMALL_P = 0.05
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GraphReport:
+    """What the rewards say about the graph.
+
+    Attributes:
+        n_rewards: How many rewards it is made from.
+        shares: At each fit: the number of rewards, and the shares of the graph, of the users' own and of common taste.
+        evidence: Log evidence, at the best hyperparameters of each: with the graph, without it, with users permuted.
+        homophily: How much less neighbours differ than users dealt anew: 1 is no difference, 0 no difference at all
+            between neighbours; none where too few neighbours have met the same arms.
+        p_value: How often users dealt anew are at least as alike; none as above.
+        effective_dim: How many independent things the model can tell apart so far.
+        n_users: How many users there are.
+    """
+
+    n_rewards: int
+    shares: list[tuple[int, Mapping[str, float]]]
+    evidence: Mapping[str, float]
+    homophily: float | None
+    p_value: float | None
+    effective_dim: float
+    n_users: int
+
+    @property
+    def helps(self) -> bool | None:
+        """Whether the graph clearly explains the rewards better than none and than a permuted one; none: not clear."""
+        gain = self.evidence["graph"] - max(self.evidence["none"], self.evidence["permuted"])
+        return True if gain > CLEAR else False if gain < -CLEAR else None
+
+    def __str__(self) -> str:
+        return " ".join([self._verdict(), self._sharing(), self._alike(), self._dimension()])
+
+    def _verdict(self) -> str:
+        gains = {name: self.evidence["graph"] - self.evidence[name] for name in ("none", "permuted")}
+        told = {
+            True: "The graph helps",
+            False: "The graph does not help",
+            None: "It is not clear yet whether the graph helps",
+        }
+        return (
+            f"{told[self.helps]}: after {self.n_rewards} rewards the log evidence is {gains['none']:+.1f} against no "
+            f"graph and {gains['permuted']:+.1f} against the same graph with users dealt anew (beyond {CLEAR:g} is clear)."
+        )
+
+    def _sharing(self) -> str:
+        if not self.shares:
+            return "Nothing is learned yet about how much users share."
+        told = ", ".join(
+            f"{share:.0%} {words}" for share, words in zip(self.shares[-1][1].values(), _WORDS, strict=True)
+        )
+        return f"Of what users like, {told}."
+
+    def _alike(self) -> str:
+        if self.homophily is None or self.p_value is None:
+            return "Too few neighbours have met the same arms to say whether neighbours are alike."
+        clear = "clearly " if self.p_value <= SMALL_P else "not clearly "
+        return (
+            f"Neighbours differ {self.homophily:.2f} times as much as users dealt anew, {clear}less (p = "
+            f"{self.p_value:.3f})."
+        )
+
+    def _dimension(self) -> str:
+        return f"The {self.n_users} users have so far the variety of {self.effective_dim:.1f} independent quantities."
+
+    def draw(self, path: Path) -> None:
+        """Writes a picture: the shares over time, and the evidence."""
+        try:
+            from matplotlib.backends.backend_agg import FigureCanvasAgg
+            from matplotlib.figure import Figure
+        except ModuleNotFoundError:
+            raise MissingExtraError(
+                "a picture needs 'matplotlib', which is not installed",
+                "it belongs to the extra 'lab'",
+                "Install it: pip install '.[lab]' in a clone of the project",
+            ) from None
+        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+        FigureCanvasAgg(figure)
+        left, right = figure.subplots(1, 2)
+        times = [t for t, _ in self.shares]
+        for name, colour, dashes in (("graph", "#0072B2", "-"), ("own", "#D55E00", "--"), ("common", "#009E73", ":")):
+            left.plot(
+                times, [each[name] for _, each in self.shares], color=colour, linestyle=dashes, marker="o", label=name
+            )
+        left.set(xlabel="rewards", ylabel="share of the users' variance", ylim=(0, 1), xscale="log")
+        left.set_title("What users share", loc="left", fontweight="bold", fontsize=10)
+        left.legend(frameon=False)
+        least = min(self.evidence.values())
+        names = {"graph": "the graph", "none": "no graph", "permuted": "users dealt anew"}
+        right.barh(list(names.values()), [self.evidence[name] - least for name in names], color="#0072B2", height=0.5)
+        right.invert_yaxis()
+        right.set(xlabel="log evidence above the least")
+        right.set_title("What explains the rewards", loc="left", fontweight="bold", fontsize=10)
+        for axes in (left, right):
+            axes.spines[["top", "right"]].set_visible(False)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+
+
+_WORDS = ("goes along the graph", "is each user's own", "is common to all")
+
+
+def make_report(
+    graph: UserGraph,
+    arms: ArmPool,
+    history: History,
+    *,
+    fits: list[tuple[int, Hyper]],
+    effective_dim: float,
+    seed: int,
+) -> GraphReport:
+    """Returns the report on a graph from the rewards; the history is left with its rewards centred."""
+    counts = history.count_array()
+    if len(history):
+        history.shift(-float(counts @ history.mean_array() / counts.sum()))
+    shown = {
+        "graph": graph,
+        "none": UserGraph.from_matrix(make_graph("empty", graph.n_users).weights, users=graph.users),
+        "permuted": graph.permuted(seed),
+    }
+    ratio, p_value = homophily(graph, history, len(arms), seed=seed)
+    return GraphReport(
+        n_rewards=history.n_observations,
+        shares=[(t, hyper.shares()) for t, hyper in fits],
+        evidence={name: _best_evidence(each, arms, history) for name, each in shown.items()},
+        homophily=ratio,
+        p_value=p_value,
+        effective_dim=effective_dim,
+        n_users=graph.n_users,
+    )
+
+
+def _best_evidence(graph: UserGraph, arms: ArmPool, history: History) -> float:
+    if not len(history):
+        return 0.0
+    parts = Parts.of(graph, arms)
+    means, counts = history.mean_array(), history.count_array()
+    variance = float((counts @ means**2 + sum(history.scatters)) / counts.sum())
+    prior = Prior.of(parts, variance or 1.0)
+    return fit(Evidence(parts, history), prior, prior.centre, corners=True)[1]
+
+
+def homophily(graph: UserGraph, history: History, n_arms: int, *, seed: int) -> tuple[float | None, float | None]:
+    """Returns how much neighbours differ over how much users dealt anew do, and the p-value of the difference.
+
+    Neighbours differ by the mean squared difference of their mean rewards (less the arm's mean) over the arms both have
+    met, weighted by the edge.
+    """
+    table = np.full((graph.n_users, n_arms), np.nan)
+    table[history.user_array(), history.arm_array()] = history.mean_array()
+    seen = ~np.isnan(table)
+    counts = np.maximum(seen.sum(axis=0), 1)
+    residuals = np.where(seen, table, 0.0) - np.where(seen, table, 0.0).sum(axis=0) / counts
+    residuals[~seen] = 0.0
+    rows, cols = graph.weights.tocoo().coords
+    weights = graph.weights.tocoo().data
+    rng = np.random.default_rng(seed)
+    own = _difference(residuals, seen, rows, cols, weights)
+    dealt = []
+    for _ in range(PERMUTATIONS):
+        order = rng.permutation(graph.n_users)
+        dealt.append(_difference(residuals, seen, order[rows], order[cols], weights))
+    others = np.array([each for each in dealt if not isnan(each)])
+    if isnan(own) or not len(others) or others.mean() == 0:
+        return None, None
+    return float(own / others.mean()), float((1 + np.sum(others <= own)) / (1 + len(others)))
+
+
+def _difference(residuals: Array, seen: Array, rows: Array, cols: Array, weights: Array) -> float:
+    both = seen[rows] & seen[cols]
+    total = float((weights[:, None] * both).sum())
+    gaps = (residuals[rows] - residuals[cols]) ** 2 * both
+    return float((weights[:, None] * gaps).sum() / total) if total > 0 else float("nan")
