@@ -62,7 +62,8 @@ class GraphReport:
         }
         return (
             f"{told[self.helps]}: after {self.n_rewards} rewards the log evidence is {gains['none']:+.1f} against no "
-            f"graph and {gains['permuted']:+.1f} against the same graph with users dealt anew (beyond {CLEAR:g} is clear)."
+            f"graph and {gains['permuted']:+.1f} against the same graph with users dealt anew (beyond {CLEAR:g} is "
+            "clear)."
         )
 
     def _sharing(self) -> str:
