@@ -19,7 +19,8 @@ def test_the_readme_has_an_example_of_ten_lines() -> None:
 
 
 @pytest.mark.parametrize("path", WITH_EXAMPLES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_examples_run(path: Path) -> None:
+def test_examples_run(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     for example in EXAMPLE.findall(path.read_text(encoding="utf-8")):
         exec(compile(example, str(path), "exec"), {"__name__": "example"})
 
