@@ -101,22 +101,29 @@ def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) ->
 def _run_numbers(name: str, out: Path, *, quick: bool, tell: Callable[[str], None]) -> None:
     path = out / "results" / f"{name}.json"
     if path.exists():
-        if json.loads(path.read_text(encoding="utf-8"))["quick"] != quick:
-            raise StoreError(
-                f"{str(path)!r} is of a run {'without' if quick else 'with'} --quick",
-                "only the same run can be resumed",
-                "Choose another --out",
-            )
         tell(f"{name}: finished already")
-        return
-    tell(f"{name}: computing")
-    start = monotonic()
-    with one_blas_thread():
-        record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
+        record = _finished(path, quick=quick)
+    else:
+        tell(f"{name}: computing")
+        start = monotonic()
+        with one_blas_thread():
+            record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
+        record["quick"], record["minutes"] = quick, round((monotonic() - start) / 60, 2)
     drawn = NUMBERS[name].draw(record, out / "pictures")
-    record["quick"], record["minutes"] = quick, round((monotonic() - start) / 60, 2)
     record["pictures"] = [{"title": title, "stem": Path(stem).name, "caption": text} for title, stem, text in drawn]
     _write(path, record)
+
+
+def _finished(path: Path, *, quick: bool) -> Record:
+    """Returns a stored record, or raises if it is of another kind of run."""
+    record: Record = json.loads(path.read_text(encoding="utf-8"))
+    if record["quick"] != quick:
+        raise StoreError(
+            f"{str(path)!r} is of a run {'without' if quick else 'with'} --quick",
+            "only the same run can be resumed",
+            "Choose another --out",
+        )
+    return record
 
 
 def _write(path: Path, record: Record) -> None:

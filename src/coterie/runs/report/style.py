@@ -158,8 +158,18 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
     with rc_context({"svg.hashsalt": "coterie", "svg.fonttype": "none", "font.sans-serif": fonts}):
         figure.savefig(paths[0], dpi=150, metadata={"Software": None})
         figure.savefig(paths[1], metadata={"Date": None, "Creator": None})
+    _fewer_colours(paths[0])
     paths[1].write_text(_shorter(paths[1].read_text(encoding="utf-8")), encoding="utf-8")
     return paths
+
+
+def _fewer_colours(path: Path) -> None:
+    """Writes a PNG anew with a palette of 96 colours: line art looks the same, in a quarter of the size."""
+    from PIL import Image
+
+    with Image.open(path) as picture:
+        reduced = picture.convert("RGB").quantize(96, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    reduced.save(path, optimize=True)
 
 
 def _shorter(svg: str) -> str:
