@@ -1,4 +1,4 @@
-"""The command line: run studies, compare and report them, reproduce the paper."""
+"""The command line: run studies, compare and report them, reproduce the paper; keep a bandit in a file."""
 
 import argparse
 import sys
@@ -9,6 +9,8 @@ from coterie import __version__
 from coterie.errors import CoterieError
 from coterie.policies import list_policies
 from coterie.policies.registry import summary
+from coterie.product import shell
+from coterie.product.project import init_project
 from coterie.runs import console
 from coterie.runs.demo import run_demo
 from coterie.runs.paper.reproduce import PARTS, reproduce
@@ -22,7 +24,7 @@ def positive(text: str) -> int:
     return whole(text, least=1)
 
 
-def seed(text: str) -> int:
+def natural(text: str) -> int:
     """Returns a whole number >= 0 given on the command line."""
     return whole(text, least=0)
 
@@ -32,6 +34,14 @@ def whole(text: str, *, least: int) -> int:
     if not text.strip().lstrip("+-").isdecimal() or int(text) < least:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number >= {least}")
     return int(text)
+
+
+def number(text: str) -> float:
+    """Returns a number given on the command line."""
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
 def parser() -> argparse.ArgumentParser:
@@ -49,6 +59,8 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("result", type=Path, metavar="RESULT", help="folder given as --out to run")
     commands.add_parser("studies", help="list the studies that come with Coterie")
     commands.add_parser("policies", help="list the policies that make_policy knows")
+    _add_init(commands)
+    _add_saved(commands)
     return root
 
 
@@ -60,7 +72,7 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "table of their regret (what better choices would have paid more) and writes a report, in under a minute.",
     )
     demo.add_argument("--out", type=Path, default=None, help="folder for the results (default: coterie-demo)")
-    demo.add_argument("--seed", type=seed, default=0, help="seed of all randomness (default: %(default)s)")
+    demo.add_argument("--seed", type=natural, default=0, help="seed of all randomness (default: %(default)s)")
     demo.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
 
 
@@ -77,7 +89,7 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
         help="a TOML file, the manifest.json of a result, or the name of a study (see: coterie studies)",
     )
     run.add_argument("--trials", type=positive, help="how many trials, instead of the study's number")
-    run.add_argument("--seed", type=seed, help="seed of all randomness, instead of the study's")
+    run.add_argument("--seed", type=natural, help="seed of all randomness, instead of the study's")
     run.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")
     _add_running(run)
 
@@ -98,6 +110,42 @@ def _add_running(command: argparse.ArgumentParser) -> None:
     command.add_argument("--jobs", type=positive, default=console.usable_cores(), help="processes (default: all cores)")
     command.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
     command.add_argument("--resume", action="store_true", help="go on with what --out holds of this study")
+
+
+def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    init = commands.add_parser(
+        "init",
+        help="make a bandit and a small program from your own edges and arms",
+        description="Writes a bandit, a small program that uses it and a README into a folder, and overwrites nothing. "
+        "Both tables are CSV or Parquet.",
+    )
+    init.add_argument("folder", type=Path, metavar="DIR", help="where")
+    init.add_argument("--edges", type=Path, required=True, help="table: two users and perhaps a weight")
+    init.add_argument("--arms", type=Path, required=True, help="table with a header: the arm's id, then numbers")
+    init.add_argument("--policy", default="auto-ucb", help="see: coterie policies (default: %(default)s)")
+    init.add_argument("--seed", type=natural, default=0, help="seed of all randomness (default: %(default)s)")
+    init.add_argument(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the CSV file of edges has a header (default: see for itself)",
+    )
+    init.add_argument("--int-ids", action="store_true", help="ids that are all whole numbers become numbers, not texts")
+
+
+def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    decide = commands.add_parser("decide", help="let a saved bandit decide for a user")
+    reward = commands.add_parser("reward", help="tell a saved bandit what came of a decision")
+    inspect = commands.add_parser("inspect", help="what a saved bandit holds and has learned")
+    for command in (decide, reward, inspect):
+        command.add_argument("file", type=Path, metavar="FILE", help="a saved bandit (see: coterie init)")
+    decide.add_argument("user", metavar="USER", help="for whom")
+    decide.add_argument("arms", nargs="*", metavar="ARM", help="what to choose among (default: every arm)")
+    decide.add_argument("--json", action="store_true", help="print JSON")
+    reward.add_argument("decision", type=natural, metavar="DECISION", help="the number that decide printed")
+    reward.add_argument("reward", type=number, metavar="REWARD", help="any number (-- before one such as -1e-3)")
+    reward.add_argument("--replace", action="store_true", help="in place of the reward that came before")
+    inspect.add_argument("--user", help="with --arm: why it believes what it believes of this arm for this user")
+    inspect.add_argument("--arm", help="see --user")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -166,6 +214,35 @@ def _policies(_: argparse.Namespace) -> int:
     return 0
 
 
+def _init(options: argparse.Namespace) -> int:
+    made = init_project(
+        options.folder,
+        edges=options.edges,
+        arms=options.arms,
+        policy=options.policy,
+        seed=options.seed,
+        header=options.header,
+        int_ids=options.int_ids,
+    )
+    print(made)
+    return 0
+
+
+def _decide(options: argparse.Namespace) -> int:
+    print(shell.decide(options.file, options.user, options.arms, as_json=options.json))
+    return 0
+
+
+def _reward(options: argparse.Namespace) -> int:
+    print(shell.reward(options.file, options.decision, options.reward, replace=options.replace))
+    return 0
+
+
+def _inspect(options: argparse.Namespace) -> int:
+    print(shell.inspect(options.file, user=options.user, arm=options.arm))
+    return 0
+
+
 _COMMANDS = {
     "demo": _demo,
     "run": _run,
@@ -175,6 +252,10 @@ _COMMANDS = {
     "report": _report,
     "studies": _studies,
     "policies": _policies,
+    "init": _init,
+    "decide": _decide,
+    "reward": _reward,
+    "inspect": _inspect,
 }
 
 

@@ -131,7 +131,7 @@ def test_the_installed_command_is_the_same() -> None:
     assert done.stdout == f"coterie {ct.__version__}\n"
 
 
-@pytest.mark.parametrize("command", ["demo", "run", "reproduce", "compare", "plot", "report", "studies", "policies"])
+@pytest.mark.parametrize("command", [*command_line._COMMANDS])
 def test_help_names_every_command(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stopped:
         command_line.main([command, "--help"])

@@ -1,0 +1,140 @@
+"""Tables as people have them, CSV or Parquet, as texts that know where they stand."""
+
+import csv
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from io import StringIO
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import InputError, MissingExtraError
+
+PARQUET = b"PAR1"
+DELIMITERS = ",;\t"
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")  # row numbers that pandas adds to Parquet; nobody's feature
+WHOLE = 2**53  # up to here a float holds every whole number
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """The cells of a file, as texts.
+
+    Attributes:
+        path: Which file.
+        unit: What a row's number counts: "line" in CSV, "row" in Parquet.
+        names: The names of the columns, if they are known.
+        rows: Each row's number, from 1, and its cells.
+        error: The error that a mistake in the table is.
+    """
+
+    path: Path
+    unit: str
+    names: Sequence[str] | None
+    rows: list[tuple[int, list[str]]]
+    error: type[InputError]
+
+    def wrong(self, number: int, problem: str, rule: str, remedy: str, *, column: int | None = None) -> InputError:
+        """Returns the error that names file, line, column and what is wrong there."""
+        place = f"{self.path.name}, {self.unit} {number}"
+        if column is not None:
+            place += f", column {column + 1 if self.names is None else repr(self.names[column])}"
+        return self.error(f"{place}: {problem}", rule, remedy)
+
+
+def read_table(path: Path, error: type[InputError]) -> Table:
+    """Returns the table of a file; that of CSV has its first line among the rows, be it a header or not."""
+    with path.open("rb") as file:
+        parquet = file.read(len(PARQUET)) == PARQUET
+    table = _read_parquet(path, error) if parquet else _read_csv(path, error)
+    if not table.rows:
+        raise error(f"{path.name} has no rows", "a table has at least one", "Check that this is the right file")
+    return table
+
+
+def as_number(text: str) -> float | None:
+    """Returns the finite number that a cell holds, if it holds one.
+
+    Examples:
+        >>> as_number("0.5"), as_number("1_0"), as_number("nan"), as_number("0,5")
+        (0.5, None, None, None)
+    """
+    try:
+        value = float("nan") if "_" in text else float(text)
+    except ValueError:
+        return None
+    return value if isfinite(value) else None
+
+
+def as_whole(text: str) -> int | None:
+    """Returns the whole number that an id spells, if it does.
+
+    Examples:
+        >>> as_whole("007"), as_whole("7.0"), as_whole("song-7")
+        (7, None, None)
+    """
+    return int(text) if re.fullmatch(r"-?[0-9]{1,18}", text) else None
+
+
+def _read_csv(path: Path, error: type[InputError]) -> Table:
+    table = Table(path=path, unit="line", names=None, rows=[], error=error)
+    try:
+        text = path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as odd:
+        rule = "a table is CSV in UTF-8, or Parquet"
+        raise error(f"{path.name} is not text in UTF-8 (byte {odd.start})", rule, "Save it as one of these") from None
+    reader = csv.reader(StringIO(text, newline=""), delimiter=_delimiter(text), strict=True, skipinitialspace=True)
+    try:
+        for cells in reader:
+            if any(cell.strip() for cell in cells):
+                table.rows.append((reader.line_num, [cell.strip() for cell in cells]))
+    except csv.Error as odd:
+        raise table.wrong(reader.line_num, str(odd), "a cell in quotes ends with a quote", "Mend that line") from None
+    _check_widths(table)
+    return table
+
+
+def _delimiter(text: str) -> str:
+    first = text.lstrip().partition("\n")[0]
+    return max(DELIMITERS, key=first.count)
+
+
+def _check_widths(table: Table) -> None:
+    width = len(table.rows[0][1]) if table.rows else 0
+    for number, cells in table.rows:
+        if len(cells) != width:
+            rule = f"every {table.unit} has as many as the first, {width}"
+            raise table.wrong(
+                number, f"it has {len(cells)} cells", rule, "Fill in what is missing, or quote the commas"
+            )
+
+
+def _read_parquet(path: Path, error: type[InputError]) -> Table:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ModuleNotFoundError:
+        raise MissingExtraError(
+            f"{path.name} is Parquet, which needs 'pyarrow', which is not installed",
+            "it belongs to the extra 'lab'",
+            "Install it: pip install '.[lab]' in a clone of the project; or save the table as CSV",
+        ) from None
+    try:
+        content = pyarrow.parquet.read_table(path)
+    except pyarrow.ArrowException as odd:
+        what = str(odd).partition("\n")[0].rstrip(".")
+        raise error(f"{path.name} cannot be read: {what}", "a table is CSV or Parquet", "Write it anew") from None
+    names = [name for name in content.column_names if not PANDAS_INDEX.fullmatch(name)]
+    columns = [[_as_text(value) for value in content.column(name).to_pylist()] for name in names]
+    rows = [(number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), start=1)]
+    return Table(path=path, unit="row", names=names, rows=rows, error=error)
+
+
+def _as_text(value: Any) -> str:
+    """Returns a value as CSV would have it: nothing for none, and whole numbers without a point."""
+    if value is None:
+        return ""
+    if isinstance(value, bool) or (isinstance(value, float) and value.is_integer() and abs(value) <= WHOLE):
+        return str(int(value))
+    return str(value).strip()

@@ -1,0 +1,122 @@
+"""A saved bandit from the shell: decide, reward, inspect, each in words."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import DecisionError, ParameterError
+from coterie.product.bandit import Bandit, Decision
+from coterie.product.keeping import kept
+from coterie.product.project.tables import as_whole
+
+SHOWN = 5
+
+
+def decide(path: Path, user: str, arms: Sequence[str] = (), *, as_json: bool = False) -> str:
+    """Returns in one line the decision for a user, which the file then holds; no arms given means all."""
+    with kept(path) as bandit:
+        shown = [as_id(arm, bandit.arms.index) for arm in arms] or None
+        decision = bandit.decide(as_id(user, bandit.graph.index), shown)
+    return decision_as_json(decision) if as_json else decision_in_words(decision)
+
+
+def reward(path: Path, decision: int, value: float, *, replace: bool = False) -> str:
+    """Returns in one line that the reward of a decision was learned and saved."""
+    with kept(path) as bandit:
+        try:
+            bandit.reward(decision, value, replace=replace)
+        except DecisionError as error:
+            raise DecisionError(error.problem, error.rule, _in_the_shell(error.remedy)) from None
+    return f"decision {decision}: learned {value:g}; {_counted(bandit)}"
+
+
+def inspect(path: Path, *, user: str | None = None, arm: str | None = None) -> str:
+    """Returns in words what a file holds, or why the bandit believes what it believes of an arm for a user."""
+    if (user is None) != (arm is None):
+        given, missing = ("--user", "--arm") if arm is None else ("--arm", "--user")
+        raise ParameterError(f"{given} is given without {missing}", "an estimate is for both", "Give both or neither")
+    bandit = Bandit.load(path)
+    if user is not None and arm is not None:
+        return str(bandit.explain(as_id(user, bandit.graph.index), as_id(arm, bandit.arms.index)))
+    return "\n".join(f"{name:<10}{words}" for name, words in _described(path, bandit).items())
+
+
+def as_id(text: str, known: Mapping[Any, int]) -> str | int:
+    """Returns the id that a text on the command line means: itself, or the number it spells if only that is known.
+
+    Examples:
+        >>> as_id("7", {7: 0}), as_id("7", {7: 0, "7": 1}), as_id("8", {7: 0})
+        (7, '7', '8')
+    """
+    number = as_whole(text)
+    return number if number is not None and text not in known and number in known else text
+
+
+def decision_in_words(decision: Decision) -> str:
+    """Returns a decision in one line.
+
+    Examples:
+        >>> decision_in_words(Decision(id=12, user="ana", arm="song-7", propensity=1.0, mean=0.31, std=0.2))
+        'decision 12: song-7 (propensity 1, mean 0.31 ± 0.2)'
+    """
+    chance = "unknown" if decision.propensity is None else f"{decision.propensity:.3g}"
+    if decision.propensity_error:
+        chance += f" ± {decision.propensity_error:.1g}"
+    return (
+        f"decision {decision.id}: {decision.arm} (propensity {chance}, mean {decision.mean:.3g} ± {decision.std:.2g})"
+    )
+
+
+def decision_as_json(decision: Decision) -> str:
+    """Returns a decision as one line of JSON, its attributes by their names."""
+    told = asdict(decision)
+    told.pop("candidates")
+    return json.dumps(told, ensure_ascii=False)
+
+
+def _in_the_shell(remedy: str) -> str:
+    """Returns the remedy of a DecisionError as somebody at a shell can follow it."""
+    if "replace=True" in remedy:
+        return remedy.replace("Pass replace=True", "Add --replace")
+    return "See with coterie inspect which decisions wait for a reward"
+
+
+def _counted(bandit: Bandit) -> str:
+    return f"rewards {bandit.n_rewards}, pending {bandit.n_pending}"
+
+
+def _described(path: Path, bandit: Bandit) -> dict[str, str]:
+    with bandit.frozen() as parts:
+        graph, arms, settings = bandit.graph, bandit.arms, parts["settings"]
+        retired = f", {len(parts['retired'])} of them retired" if parts["retired"] else ""
+        return {
+            "file": f"{path}, {path.stat().st_size / 1000:.1f} kB",
+            "users": f"{graph.n_users}, with {graph.n_edges} edges, in {graph.n_components} connected parts",
+            "arms": f"{len(arms)} with {arms.dimension} features{retired}",
+            "rewards": _rewards(parts["events"].rewards),
+            "decisions": f"{parts['n_decisions']} made, {_pending(bandit, parts['pending'])}",
+            "memory": _memory(settings["forgetting"], settings["window"]),
+            "policy": f"{settings['policy']}, seed {settings['seed']}",
+            "model": bandit.explain_model(),
+        }
+
+
+def _rewards(rewards: Sequence[float]) -> str:
+    if not rewards:
+        return "none yet"
+    mean = sum(rewards) / len(rewards)
+    return f"{len(rewards)}, on average {mean:.3g}, from {min(rewards):.3g} to {max(rewards):.3g}"
+
+
+def _pending(bandit: Bandit, pending: Sequence[tuple[int, Any]]) -> str:
+    if not pending:
+        return "none waits for a reward"
+    last = [f"{number} ({bandit.arms.ids[p.arm]} for {bandit.graph.users[p.user]})" for number, p in pending[-SHOWN:]]
+    return f"{len(pending)} without a reward: {'... ' if len(pending) > SHOWN else ''}{', '.join(last)}"
+
+
+def _memory(forgetting: float, window: int | None) -> str:
+    kept_ones = "every reward counts" if window is None else f"the last {window} rewards count"
+    return kept_ones + ("" if forgetting == 1 else f", each {forgetting:g} times as much as the one after it")
