@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import count, product
 from math import sqrt
 from operator import itemgetter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from coterie.models import History, Model
 from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
 from coterie.policies.followers import Follower
-from coterie.policies.scores import Score
+from coterie.policies.scores import Score, joint_thompson
 from coterie.policies.widths import Width, checked_width, width_at
 
 Index = NDArray[np.intp]
@@ -54,6 +54,26 @@ class Grounds:
     std: Array
     width: float
     tolerance: float
+
+
+class Considered(NamedTuple):
+    """What a decision was made from: which candidate is best, and what was believed of every one.
+
+    Attributes:
+        best: The position of the chosen candidate.
+        mean: The believed reward of each.
+        std: The uncertainty of each.
+        score: What was maximised.
+        n_ties: How many candidates had the highest score.
+        width: How wide the policy explored.
+    """
+
+    best: int
+    mean: Array
+    std: Array
+    score: Array
+    n_ties: int
+    width: float
 
 
 class Policy:
@@ -118,11 +138,15 @@ class Policy:
         """
         row = self._user_row(user)
         arms = self._candidates(candidates)
-        number = self.n_decisions
-        best, mean, std, score = self._decide(row, arms, number)
-        self.n_decisions = number + 1
-        arm = arms[best] if self.arms is None else self._arm_ids[arms[best]]
-        return Choice(self._users[row], arm, best, mean, std, score, number)
+        found = self._decide(row, arms, self.n_decisions)
+        return self._chosen(row, arms, found)
+
+    def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, "Considered"]:
+        """Returns the choice, as `select` does, and what was believed of every candidate."""
+        row = self._user_row(user)
+        arms = self._candidates(candidates)
+        found = self._decide(row, arms, self.n_decisions)
+        return self._chosen(row, arms, found), found
 
     def update(self, user: UserId, arm: Any, reward: float) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""
@@ -164,6 +188,20 @@ class Policy:
         row = self._user_row(user)
         return self.model.read_covariance(row, self._candidates(candidates))
 
+    @property
+    def score(self) -> Score:
+        """The rule that orders the candidates."""
+        return self._score
+
+    @property
+    def samples_jointly(self) -> bool:
+        """Whether a decision draws its candidates together."""
+        return getattr(self._score, "score", self._score) is joint_thompson
+
+    def tolerance(self, row: int) -> float:
+        """Returns the gap within which a user's scores are tied, where there is a pool of arms."""
+        return self._tolerance(row, None)
+
     def grounds(self, row: int, arms: Any) -> Grounds:
         """Returns what the next decision would be made from, for a user's row and arms as the model knows them."""
         mean, std = self._model.read(row, arms)
@@ -178,8 +216,16 @@ class Policy:
         """Returns in words what this policy runs on and why."""
         return f"{self.name}: {self.model.explain()}{self._refused}"
 
-    def _decide(self, row: int, arms: Any, number: int) -> tuple[int, float, float, float]:
-        """Returns the position of the chosen arm, and its mean, std and score."""
+    def _chosen(self, row: int, arms: Any, found: "Considered") -> Choice:
+        """Counts the decision and returns its record."""
+        number, best = self.n_decisions, found.best
+        self.n_decisions = number + 1
+        arm = arms[best] if self.arms is None else self._arm_ids[arms[best]]
+        mean, std, score = found.mean.item(best), found.std.item(best), float(found.score[best])
+        return Choice(self._users[row], arm, best, mean, std, score, number)
+
+    def _decide(self, row: int, arms: Any, number: int) -> "Considered":
+        """Returns the position of the chosen arm, and what was believed of every candidate."""
         model = self._model
         mean, std = model.read(row, arms)
         if self.doubt is not None:
@@ -194,8 +240,8 @@ class Policy:
                 f"it is one number for each of {len(mean)} candidates",
                 "Mend it",
             )
-        best = self._best(score, row, arms, number)
-        return best, mean.item(best), std.item(best), float(score[best])
+        best, n_ties = self._best(score, row, arms, number)
+        return Considered(best, mean, std, score, n_ties, width)
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         """Learns one reward from values that were checked already."""
@@ -209,8 +255,8 @@ class Policy:
         """Returns the models whose settings follow the rewards."""
         return (self._model,)
 
-    def _best(self, score: Array, row: int, arms: Any, number: int) -> int:
-        """Returns the position of the highest score, ties broken at random."""
+    def _best(self, score: Array, row: int, arms: Any, number: int) -> tuple[int, int]:
+        """Returns the position of the highest score, ties broken at random, and how many are tied."""
         values = score.tolist()
         highest = max(values)
         bar = highest - max(self._tolerance(row, arms), ROUNDING * abs(highest))
@@ -221,7 +267,7 @@ class Policy:
                 "they must be numbers",
                 "Check the width and the model's explain()",
             )
-        return ties[0] if len(ties) == 1 else ties[self._draws.pick(number, len(ties))]
+        return (ties[0], 1) if len(ties) == 1 else (ties[self._draws.pick(number, len(ties))], len(ties))
 
     def _tolerance(self, row: int, arms: Any) -> float:
         """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.models import Model
-from coterie.policies.policy import Policy
+from coterie.policies.policy import Considered, Policy
 from coterie.policies.scores import ucb
 from coterie.policies.widths import width_at
 
@@ -73,7 +73,7 @@ class StagedPolicy(Policy):
             f"{self.n_rewards - sum(learned.values())} in none. Stage 1: {self._model.explain()}{self._refused}"
         )
 
-    def _decide(self, row: int, arms: Any, number: int) -> tuple[int, float, float, float]:
+    def _decide(self, row: int, arms: Any, number: int) -> Considered:
         scale = self._scale(arms)
         narrow, rounding = scale / sqrt(self.rounds), TOLERANCE * scale
         left = np.arange(len(arms))
@@ -89,10 +89,12 @@ class StagedPolicy(Policy):
                 due, score = stage, spread
                 break
             left = left[score >= score.max() - 2 * bar - rounding]
-        best = self._best(score, row, arms[left], number)
+        best, n_ties = self._best(score, row, arms[left], number)
         chosen = int(left[best])
         self._due[self._model.kernel.key(row, arms[chosen])] = due
-        return chosen, float(mean[best]), float(std[best]), float(score[best])
+        shown = np.full((3, len(arms)), np.nan)  # of those that earlier stages left out nothing is known here
+        shown[:, left] = mean, std, score
+        return Considered(chosen, shown[0], shown[1], shown[2], n_ties, width)
 
     def _believed(self, stage: int, row: int, arms: Any) -> tuple[Array, Array, float]:
         """Returns mean and std of a stage, and how wide to explore there."""

@@ -4,13 +4,12 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.contracts import ArmId, UserId
+from coterie.contracts import ArmId, Choice, UserId
 from coterie.errors import DecisionError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -18,19 +17,27 @@ from coterie.models import make_model
 from coterie.models.base import checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
+from coterie.policies.draws import Draws
+from coterie.policies.policy import Considered, Grounds
 from coterie.policies.staged import StagedPolicy
 from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.events import Events, Memory
 from coterie.product.explaining import Explanation, contributions, totals
 from coterie.product.graph_report import GraphReport, make_report
 from coterie.product.ledger import Ledger
-from coterie.product.propensity import Chances, chances
+from coterie.product.propensity import (
+    Propensities,
+    Seen,
+    exploration,
+    joint_covariance,
+    probabilities_from,
+    with_exploration,
+)
 
 PENDING = ("ignore", "hallucinate")
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
 
 
-@dataclass(frozen=True, slots=True)
 class Decision:
     """What was decided, to be shown to the user and rewarded later.
 
@@ -38,21 +45,64 @@ class Decision:
         id: The decision's number, from 0; with the seed it fixes the decision's randomness.
         user: The user it was made for.
         arm: The arm chosen.
-        propensity: The probability with which this arm was to be chosen; none where it is not known.
         mean: The believed reward.
         std: The uncertainty of the belief, without noise.
-        propensity_error: The standard error of the propensity where it was simulated (joint Thompson sampling).
-        candidates: On request, what was believed of every candidate: mean, std and propensity.
+        explored: Whether uniform exploration chose the arm.
     """
 
-    id: int
-    user: UserId
-    arm: ArmId
-    propensity: float | None
-    mean: float
-    std: float
-    propensity_error: float | None = None
-    candidates: Mapping[ArmId, "Candidate"] | None = None
+    __slots__ = ("_found", "_seed", "_seen", "_share", "_shown", "arm", "explored", "id", "mean", "std", "user")
+
+    def __init__(
+        self,
+        choice: Choice,
+        considered: Considered,
+        shown: list[ArmId],
+        *,
+        place: int,
+        share: float,
+        seen: Seen,
+        seed: int,
+    ) -> None:
+        self.id, self.user, self.arm = choice.number, choice.user, shown[place]
+        self.mean, self.std = considered.mean.item(place), considered.std.item(place)
+        self.explored = place != choice.index
+        self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
+        self._found: Propensities | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Decision(id={self.id}, user={self.user!r}, arm={self.arm!r}, propensity={self.propensity}, "
+            f"mean={self.mean:.4g}, std={self.std:.4g})"
+        )
+
+    @property
+    def propensity(self) -> float | None:
+        """The probability with which this arm was to be chosen; none where it is not known."""
+        found = self._propensities()
+        return None if found is None else float(found.probabilities[self._shown.index(self.arm)])
+
+    @property
+    def propensity_error(self) -> float | None:
+        """The standard error of the propensity where it was simulated (joint Thompson sampling)."""
+        found = self._propensities()
+        if found is None or found.standard_errors is None:
+            return None
+        return float(found.standard_errors[self._shown.index(self.arm)])
+
+    @property
+    def candidates(self) -> dict[ArmId, "Candidate"]:
+        """What was believed of every candidate when the decision was made."""
+        found = self._propensities()
+        known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
+        together = zip(self._shown, self._seen.at.mean.tolist(), self._seen.at.std.tolist(), known, strict=True)
+        return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
+
+    def _propensities(self) -> Propensities | None:
+        """Returns the propensities, computed when they are first asked for, from what was believed then."""
+        if self._found is None:
+            found = probabilities_from(self._seen, rng=np.random.default_rng([self._seed, self.id]))
+            self._found = None if found is None else with_exploration(found, self._share)
+        return self._found
 
 
 class Candidate(NamedTuple):
@@ -124,6 +174,7 @@ class Bandit:
         self._ledger = Ledger(limit=max_pending, expire_after=_checked_expiry(expire_after), clock=clock)
         self._stale = 0
         self._learned_at_once = 0
+        self._draws = Draws(seed)
         self._lock = threading.RLock()
         self._policy = self._make(graph, as_arm_pool(arms))
         if isinstance(self._policy, StagedPolicy):
@@ -167,49 +218,38 @@ class Bandit:
         with self._lock:
             return len(self._ledger)
 
-    def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None, *, details: bool = False) -> Decision:
-        """Returns the decision for a user.
+    def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> Decision:
+        """Returns the decision for a user; its propensities and what was believed are computed when asked for.
 
         Args:
             user: One of the graph's users.
             candidates: Ids of arms; none given means every arm that is not retired.
-            details: Whether to tell what was believed of every candidate.
         """
         with self._lock:
             self._refresh()
             self._doubt()
             shown = self._shown(candidates)
-            chances = self._chances(user, shown)
-            choice = self._policy.select(user, shown)
-            place = choice.index if chances is None else chances.explored(choice.index)
-            arm = shown[place]
-            beliefs = self._beliefs(user, shown, chances) if details or place != choice.index else None
-            mean, std = (choice.mean, choice.std) if beliefs is None else beliefs[arm][:2]
-            row, column = self._policy.graph.index[choice.user], self.arms.index[arm]
+            policy = self._policy
+            row = policy.graph.index_of(user)
+            share, place = exploration(self._draws, policy.n_decisions, max(len(shown), 1), self._min_propensity)
+            choice, considered = policy.consider(user, shown)
+            if place is None:
+                place = choice.index
+            column = self.arms.index[shown[place]]
+            seen = self._seen(policy, row, shown, considered)
             self._ledger.open(choice.number, user=row, arm=column)
-            if self._policy.doubt is not None:
-                self._policy.doubt.learn(row, column, 0.0)
-            return Decision(
-                id=choice.number,
-                user=choice.user,
-                arm=self.arms.ids[column],
-                propensity=None if chances is None else chances.of(place),
-                mean=mean,
-                std=std,
-                propensity_error=None if chances is None else chances.error_of(place),
-                candidates=beliefs if details else None,
-            )
+            if policy.doubt is not None:
+                policy.doubt.learn(row, column, 0.0)
+            return Decision(choice, considered, shown, place=place, share=share, seen=seen, seed=self._seed)
 
-    def decide_many(
-        self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None, *, details: bool = False
-    ) -> list[Decision]:
+    def decide_many(self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None) -> list[Decision]:
         """Returns decisions for several users among the same candidates; the same as one after another."""
         asked = list(users)
         with self._lock:
             for user in asked:
                 self.graph.index_of(user)  # all are known before any decision is made
             shown = self._shown(candidates)
-            return [self.decide(user, shown, details=details) for user in asked]
+            return [self.decide(user, shown) for user in asked]
 
     def reward(self, decision: int, reward: float, *, replace: bool = False) -> None:
         """Learns the reward of a decision, any time later, in any order; on an error nothing has changed.
@@ -399,18 +439,14 @@ class Bandit:
     def _make(self, graph: UserGraph, arms: ArmPool) -> Policy:
         return make_policy(self._name, graph=graph, arms=arms, seed=self._seed, **self._options)
 
-    def _chances(self, user: UserId, shown: list[ArmId]) -> Chances | None:
-        """Returns the propensities of the next decision; none where the policy's are not known."""
-        row, columns = self.graph.index_of(user), np.array([self.arms.index_of(arm) for arm in shown], dtype=np.intp)
-        if not len(columns):
-            return None  # the policy says what is wrong
-        number = self._policy.n_decisions
-        return chances(self._policy, row, columns, number, self._seed, self._min_propensity)
-
-    def _beliefs(self, user: UserId, shown: list[ArmId], chances: Chances | None) -> dict[ArmId, Candidate]:
-        mean, std = self._policy.predict(user, shown)
-        known = [None] * len(shown) if chances is None else chances.probabilities.tolist()
-        return {arm: Candidate(*each) for arm, *each in zip(shown, mean.tolist(), std.tolist(), known, strict=True)}
+    def _seen(self, policy: Policy, row: int, shown: list[ArmId], considered: Considered) -> Seen:
+        """Returns what the decision's propensities depend on."""
+        at = Grounds(policy.score, considered.mean, considered.std, considered.width, policy.tolerance(row))
+        covariance = None
+        if policy.samples_jointly:
+            columns = np.array([self.arms.index[arm] for arm in shown])
+            covariance = joint_covariance(policy, row, columns)
+        return Seen(at, considered.score, policy.model.noise_var, covariance)
 
     def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
         if candidates is None:

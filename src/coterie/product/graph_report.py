@@ -34,6 +34,7 @@ class GraphReport:
         p_value: How often users dealt anew are at least as alike; none as above.
         effective_dim: How many independent things the model can tell apart so far.
         n_users: How many users there are.
+        n_edges: How many of them are joined.
     """
 
     n_rewards: int
@@ -43,6 +44,7 @@ class GraphReport:
     p_value: float | None
     effective_dim: float
     n_users: int
+    n_edges: int
 
     @property
     def helps(self) -> bool | None:
@@ -51,9 +53,11 @@ class GraphReport:
         return True if gain > CLEAR else False if gain < -CLEAR else None
 
     def __str__(self) -> str:
-        return " ".join([self._verdict(), self._sharing(), self._alike(), self._dimension()])
+        return " ".join(filter(None, [self._verdict(), self._sharing(), self._alike(), self._dimension()]))
 
     def _verdict(self) -> str:
+        if not self.n_edges:
+            return f"There are no edges, so that users share what is common to all and nothing else ({self.n_rewards} rewards)."
         gains = {name: self.evidence["graph"] - self.evidence[name] for name in ("none", "permuted")}
         told = {
             True: "The graph helps",
@@ -67,6 +71,8 @@ class GraphReport:
         )
 
     def _sharing(self) -> str:
+        if not self.n_edges:
+            return ""
         if not self.shares:
             return "Nothing is learned yet about how much users share."
         told = ", ".join(
@@ -75,6 +81,8 @@ class GraphReport:
         return f"Of what users like, {told}."
 
     def _alike(self) -> str:
+        if not self.n_edges:
+            return ""
         if self.homophily is None or self.p_value is None:
             return "Too few neighbours have met the same arms to say whether neighbours are alike."
         clear = "clearly " if self.p_value <= SMALL_P else "not clearly "
@@ -150,6 +158,7 @@ def make_report(
         p_value=p_value,
         effective_dim=effective_dim,
         n_users=graph.n_users,
+        n_edges=graph.n_edges,
     )
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -10,7 +10,7 @@ from scipy.special import ndtr
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError, listed
 from coterie.policies.draws import Draws
-from coterie.policies.policy import ROUNDING, Policy
+from coterie.policies.policy import ROUNDING, Grounds, Policy
 from coterie.policies.scores import (
     InNoiseUnits,
     epsilon_greedy,
@@ -27,6 +27,7 @@ from coterie.product.quadrature import wins
 N_DRAWS = 10_000
 BLOCK = 2**18  # numbers drawn at a time
 LARGEST_ERROR = 1e-6
+SETTLED: frozenset[Any] = frozenset({ucb, widening_ucb, greedy})  # scores that draw nothing
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,8 +61,41 @@ def probabilities_of(
         return None
     at, model = policy.grounds(user_row, arms), policy.model
     rule, width = _in_units_of_std(at.score, at.width, model.noise_var)
-    if rule is ucb or rule is widening_ucb or rule is greedy:
-        return Propensities(argmax_probabilities(rule(at.mean, at.std, width, model=model), at.tolerance))
+    scores = rule(at.mean, at.std, width, model=model) if rule in SETTLED else at.mean
+    covariance = joint_covariance(policy, user_row, arms) if rule is joint_thompson else None
+    return probabilities_from(Seen(at, scores, model.noise_var, covariance), rng=rng, n_draws=n_draws)
+
+
+class Seen(NamedTuple):
+    """What a decision's propensities depend on, taken when it was made; the belief may have moved since.
+
+    Attributes:
+        at: What it was made from.
+        scores: What the rule gave each candidate.
+        noise_var: The model's noise variance.
+        covariance: Of the candidates, and the largest prior variance, for joint Thompson sampling only.
+    """
+
+    at: Grounds
+    scores: Array
+    noise_var: float
+    covariance: tuple[Array, float] | None = None
+
+
+def joint_covariance(policy: Policy, user_row: int, arms: Any) -> tuple[Array, float]:
+    """Returns the covariance of the candidates, and their largest prior variance."""
+    model = policy.model
+    return model.covariance(user_row, arms), float(model.prior_std(user_row, arms).max()) ** 2
+
+
+def probabilities_from(
+    seen: Seen, *, rng: np.random.Generator | None = None, n_draws: int = N_DRAWS
+) -> Propensities | None:
+    """Returns the propensities of a decision, or None where they are not known."""
+    at = seen.at
+    rule, width = _in_units_of_std(at.score, at.width, seen.noise_var)
+    if rule in SETTLED:
+        return Propensities(argmax_probabilities(seen.scores, at.tolerance))
     if rule is thompson:
         gap = max(at.tolerance, ROUNDING * float(np.abs(at.mean).max()))
         return Propensities(thompson_probabilities(at.mean, width * at.std, gap))
@@ -69,8 +103,8 @@ def probabilities_of(
         return Propensities(epsilon_probabilities(at.mean, min(width, 1.0), at.tolerance))
     if rule is uniform:
         return Propensities(np.full(len(at.mean), 1.0 / len(at.mean)))
-    if rule is joint_thompson:
-        covariance, scale = model.covariance(user_row, arms), float(model.prior_std(user_row, arms).max()) ** 2
+    if seen.covariance is not None:
+        covariance, scale = seen.covariance
         return Propensities(
             *joint_thompson_probabilities(
                 at.mean, covariance, width, _needed(rng), n_draws, tolerance=at.tolerance, scale=scale
@@ -258,54 +292,20 @@ def _blocks(n_draws: int, n_candidates: int) -> list[int]:
     return [size] * full + [rest] * (rest > 0)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chances:
-    """The propensities of one decision with uniform exploration mixed in, and the draws that decide about it.
+def exploration(draws: Draws, number: int, size: int, min_propensity: float) -> tuple[float, int | None]:
+    """Returns the share of uniform exploration, and the candidate it takes in this decision, if it takes one.
 
-    Attributes:
-        probabilities: Of each candidate, exploration included.
-        standard_errors: Theirs where they were simulated.
-        share: The probability that the decision is a uniform one.
-        coin: A uniform draw: below the share, the decision is a uniform one.
-        place: Which candidate a uniform decision takes.
+    The share depends on the number of candidates alone, so that the floor holds whatever the policy would do, and also
+    where its propensities are estimates.
     """
-
-    probabilities: Array
-    standard_errors: Array | None
-    share: float
-    coin: float
-    place: int
-
-    def explored(self, chosen: int) -> int:
-        """Returns the candidate to take: the policy's choice, or another by uniform exploration."""
-        return self.place if self.coin < self.share else chosen
-
-    def of(self, place: int) -> float:
-        """Returns the propensity of a candidate."""
-        return float(self.probabilities[place])
-
-    def error_of(self, place: int) -> float | None:
-        """Returns the standard error of a candidate's propensity, where it was simulated."""
-        return None if self.standard_errors is None else float(self.standard_errors[place])
+    if min_propensity <= 0:
+        return 0.0, None
+    share = exploration_share(np.zeros(size), min_propensity)
+    coin, place = draws.explore(number, size)
+    return share, place if coin < share else None
 
 
-def chances(policy: Policy, row: int, arms: Any, number: int, seed: int, min_propensity: float) -> Chances | None:
-    """Returns the chances of a policy's next decision; none where the policy's own are not known.
-
-    The share of uniform exploration depends on the number of candidates alone, so that the floor holds whatever the
-    policy would do, and also where its propensities are estimates.
-    """
-    found = probabilities_of(policy, row, arms, rng=np.random.default_rng([seed, number]))
-    if found is None:
-        if min_propensity > 0:
-            raise ParameterError(
-                f"min_propensity is {min_propensity!r} and the policy's own propensities are not known",
-                "a score of the caller's own has none",
-                "Use a policy by name, or min_propensity=0",
-            )
-        return None
-    share = exploration_share(np.zeros(len(arms)), min_propensity) if min_propensity > 0 else 0.0
-    coin, place = Draws(seed).explore(number, len(arms)) if share > 0 else (1.0, 0)
-    probabilities = (1 - share) * found.probabilities + share / len(arms)
+def with_exploration(found: Propensities, share: float) -> Propensities:
+    """Returns the propensities after uniform exploration is mixed in."""
     errors = None if found.standard_errors is None else (1 - share) * found.standard_errors
-    return Chances(probabilities, errors, share, coin, place)
+    return Propensities((1 - share) * found.probabilities + share / len(found.probabilities), errors)

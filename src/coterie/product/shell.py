@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -58,8 +57,10 @@ def decision_in_words(decision: Decision) -> str:
     """Returns a decision in one line.
 
     Examples:
-        >>> decision_in_words(Decision(id=12, user="ana", arm="song-7", propensity=1.0, mean=0.31, std=0.2))
-        'decision 12: song-7 (propensity 1, mean 0.31 ± 0.2)'
+        >>> from coterie import UserGraph
+        >>> bandit = Bandit(graph=UserGraph.from_edges([("ana", "bo")]), arms={"tea": [0.0]}, policy="lk-gp-ucb")
+        >>> decision_in_words(bandit.decide("ana"))
+        'decision 0: tea (propensity 1, mean 0 ± 2.3)'
     """
     chance = "unknown" if decision.propensity is None else f"{decision.propensity:.3g}"
     if decision.propensity_error:
@@ -71,9 +72,8 @@ def decision_in_words(decision: Decision) -> str:
 
 def decision_as_json(decision: Decision) -> str:
     """Returns a decision as one line of JSON, its attributes by their names."""
-    told = asdict(decision)
-    told.pop("candidates")
-    return json.dumps(told, ensure_ascii=False)
+    names = ("id", "user", "arm", "propensity", "mean", "std", "propensity_error")
+    return json.dumps({name: getattr(decision, name) for name in names}, ensure_ascii=False)
 
 
 def _in_the_shell(remedy: str) -> str:

@@ -306,7 +306,7 @@ def test_a_decisions_propensity_is_how_often_it_is_made(policy: str, options: di
     bandit = make(policy=policy, min_propensity=least, **options)
     for arm, reward in (("a", 1.0), ("b", 0.8), ("c", -1.0)):
         bandit.learn("ana", arm, reward)
-    decisions = [bandit.decide("ana", ["a", "b", "c"], details=True) for _ in range(3000)]
+    decisions = [bandit.decide("ana", ["a", "b", "c"]) for _ in range(3000)]
     first = decisions[0].candidates
     assert first is not None
     assert sum(each.propensity or 0 for each in first.values()) == pytest.approx(1.0)
@@ -346,8 +346,8 @@ def test_hallucinated_decisions_shrink_the_uncertainty_and_leave_the_mean(policy
         for i, arm in enumerate("abcdef" * 2):
             bandit.learn("ana", arm, float(np.sin(i)))
     before = plain.predict("ana")
-    first = hopeful.decide("ana", details=True)
-    second = hopeful.decide("ana", details=True)
+    first = hopeful.decide("ana")
+    second = hopeful.decide("ana")
     assert first.candidates is not None
     assert second.candidates is not None
     grounds = hopeful._policy.grounds(0, np.arange(6))

@@ -68,3 +68,10 @@ def test_homophily_does_not_depend_on_the_rewards_units() -> None:
             other.add((user, arm), user, arm, 100 * value - 7)
     first, second = (homophily(GRAPH, each, 8, seed=0) for each in (one, other))
     assert first == pytest.approx(second)
+
+
+def test_a_graph_without_edges_is_told_as_such() -> None:
+    report = taught(ct.make_graph("empty", 24), rounds=60).graph_report()
+    assert report.helps is None
+    assert str(report).startswith("There are no edges")
+    assert "along the graph" not in str(report)

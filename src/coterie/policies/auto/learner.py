@@ -15,7 +15,7 @@ from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.parts import Hyper, Parts
-from coterie.policies.policy import Policy
+from coterie.policies.policy import Considered, Policy
 
 FIRST_FIT = 8
 CORNERS_UNTIL = 200
@@ -66,9 +66,9 @@ class AutoPolicy(Policy):
         if len(history):
             self._refit(self.n_rewards)
 
-    def _decide(self, row: int, arms: Any, number: int) -> tuple[int, float, float, float]:
-        best, mean, std, score = super()._decide(row, arms, number)
-        return best, mean + self.centre, std, score + self.centre
+    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+        found = super()._decide(row, arms, number)
+        return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         self._model.learn(row, column, value - self.centre)
