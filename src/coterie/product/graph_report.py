@@ -57,7 +57,9 @@ class GraphReport:
 
     def _verdict(self) -> str:
         if not self.n_edges:
-            return f"There are no edges, so that users share what is common to all and nothing else ({self.n_rewards} rewards)."
+            return (
+                f"There are no edges: users share what all have in common and nothing else ({self.n_rewards} rewards)."
+            )
         gains = {name: self.evidence["graph"] - self.evidence[name] for name in ("none", "permuted")}
         told = {
             True: "The graph helps",

@@ -148,3 +148,12 @@ def test_a_container_gives_back_what_it_was_given(tmp_path: Path) -> None:
     for name, array in arrays.items():
         np.testing.assert_array_equal(read[name], array)
         assert read[name].dtype == array.dtype
+
+
+def test_a_file_of_version_0_1_stays_loadable() -> None:
+    """Written once by 0.1; it is never written anew."""
+    bandit = Bandit.load(Path(__file__).parents[2] / "data" / "bandit-0.1.coterie", clock=lambda: 0.0)
+    assert bandit.graph.users == ("ana", "bo", 7, "dee")
+    assert (bandit.n_rewards, bandit.n_pending) == (29, 11)
+    assert set(bandit.predict("ana")) == set("abcde")
+    assert bandit.decide("dee").id == 40
