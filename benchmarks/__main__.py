@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_info
 
-from benchmarks import exact, grid, linear, memory, runner
+from benchmarks import exact, grid, linear, memory, product, runner
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
@@ -22,6 +22,10 @@ SECTIONS = {
     "Laboratory: what the runner adds to a policy's own cost": (
         runner,
         "Drawing the world and its rounds, the loop, the truth and the record; one policy a trial, the dearest case.",
+    ),
+    "Product: the Bandit and its propensities": (
+        product,
+        "Late rewards, the ledger, the lock and the events included.",
     ),
     "Memory": (memory, "Peak as NumPy reports it to tracemalloc, with a rebuild at the end."),
 }

@@ -153,6 +153,10 @@ class Policy:
         row = self._user_row(user)
         value = checked_reward(reward)
         column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
+        self.learn(row, column, value)
+
+    def learn(self, row: int, column: Any, value: float) -> None:
+        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
         self._learn(row, column, value)
         if self._followers:
             self._follow(self.n_rewards, row, column, value)

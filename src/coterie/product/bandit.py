@@ -226,8 +226,10 @@ class Bandit:
             candidates: Ids of arms; none given means every arm that is not retired.
         """
         with self._lock:
-            self._refresh()
-            self._doubt()
+            if self._stale:
+                self._refresh()
+            if self._pending != "ignore":
+                self._doubt()
             shown = self._shown(candidates)
             policy = self._policy
             row = policy.graph.index_of(user)
@@ -454,7 +456,7 @@ class Bandit:
         return list(candidates)
 
     def _learn(self, user: int, arm: int, value: float) -> None:
-        self._policy.update(self.graph.users[user], self.arms.ids[arm], value)
+        self._policy.learn(user, arm, value)
         self._events.add(user, arm, value)
         self._stale += self._memory.fades
 

@@ -2,15 +2,13 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from coterie.errors import DecisionError
 
 
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A decision whose reward has not come: for which user and arm, and when it was made."""
+class Pending(NamedTuple):
+    """A decision whose reward has not come: for which user and arm, and when it was made (0 where nothing expires)."""
 
     user: int
     arm: int
@@ -57,7 +55,9 @@ class Ledger:
 
     def open(self, number: int, *, user: int, arm: int, made_at: float | None = None) -> None:
         """Remembers a decision."""
-        self._open[number] = Pending(user, arm, self._clock() if made_at is None else made_at)
+        if made_at is None:
+            made_at = 0.0 if self.expire_after is None else self._clock()
+        self._open[number] = Pending(user, arm, made_at)
         self._expire()
         while len(self._open) > self.limit:
             self._open.popitem(last=False)

@@ -1,0 +1,58 @@
+"""The Bandit against the bare policy, and propensities by quadrature against simulation."""
+
+from typing import Any
+
+import numpy as np
+
+import coterie as ct
+from benchmarks.timing import Row, at_least, at_most, medians
+from coterie.product.propensity import thompson_probabilities
+
+N_ARMS, CANDIDATES, BLOCK = 20, 5, 256
+
+
+class Rounds:
+    """A graph, arms and rounds with string ids."""
+
+    def __init__(self, n_users: int) -> None:
+        rng = np.random.default_rng(0)
+        drawn = ct.make_graph("erdos-renyi", n_users, edge_prob=0.1, seed=0)
+        self.graph = ct.UserGraph.from_matrix(drawn.weights, users=[f"user-{i}" for i in range(n_users)])
+        self.arms = ct.ArmPool(rng.normal(size=(N_ARMS, 5)), ids=[f"arm-{i}" for i in range(N_ARMS)])
+        self.rounds = [
+            (
+                self.graph.users[int(rng.integers(n_users))],
+                [self.arms.ids[i] for i in rng.permutation(N_ARMS)[:CANDIDATES]],
+                float(rng.normal()),
+            )
+            for _ in range(BLOCK)
+        ]
+
+    def bare(self, policy: ct.Policy) -> None:
+        for user, candidates, reward in self.rounds:
+            policy.update(user, policy.select(user, candidates).arm, reward)
+
+    def kept(self, bandit: ct.Bandit) -> None:
+        for user, candidates, reward in self.rounds:
+            bandit.reward(bandit.decide(user, candidates).id, reward)
+
+
+def rows() -> list[Row]:
+    out = []
+    for n_users in (50, 100, 200):
+        rounds = Rounds(n_users)
+        options: dict[str, Any] = {"graph": rounds.graph, "arms": rounds.arms, "engine": "grid"}
+        policy, bandit = ct.make_policy("lk-gp-ucb", **options), ct.Bandit(policy="lk-gp-ucb", **options)
+        mine, theirs = medians(lambda: rounds.kept(bandit), lambda: rounds.bare(policy), repeats=9)  # noqa: B023
+        what = f"Bandit, decide + reward, n*m = {n_users * N_ARMS}"
+        out.append(at_most(what, mine / BLOCK, theirs / BLOCK, 1.3, per="bare policy"))
+    rng = np.random.default_rng(1)
+    mean, spread = rng.normal(size=20), rng.uniform(0.2, 1.0, size=20)
+
+    def simulate() -> None:
+        draws = mean + spread * rng.standard_normal((10_000, 20))
+        np.bincount(draws.argmax(axis=1), minlength=20)
+
+    mine, theirs = medians(lambda: thompson_probabilities(mean, spread), simulate, repeats=25)
+    out.append(at_least("propensities of 20, within 1e-6", mine, theirs, 1.0, per="10,000 draws, good to 5e-3"))
+    return out
