@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from coterie.contracts import ArmId, Choice, UserId
-from coterie.errors import DecisionError, ParameterError, listed
+from coterie.contracts import ArmId, UserId
+from coterie.errors import ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import make_model
@@ -21,96 +21,15 @@ from coterie.policies.draws import Draws
 from coterie.policies.policy import Considered, Grounds
 from coterie.policies.staged import StagedPolicy
 from coterie.product.arms import as_arm_pool, without_arms
+from coterie.product.decision import Decision
 from coterie.product.events import Events, Memory
 from coterie.product.explaining import Explanation, contributions, totals
 from coterie.product.graph_report import GraphReport, make_report
 from coterie.product.ledger import Ledger
-from coterie.product.propensity import (
-    Propensities,
-    Seen,
-    exploration,
-    joint_covariance,
-    probabilities_from,
-    with_exploration,
-)
+from coterie.product.propensity import Seen, exploration, joint_covariance
 
 PENDING = ("ignore", "hallucinate")
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
-
-
-class Decision:
-    """What was decided, to be shown to the user and rewarded later.
-
-    Attributes:
-        id: The decision's number, from 0; with the seed it fixes the decision's randomness.
-        user: The user it was made for.
-        arm: The arm chosen.
-        mean: The believed reward.
-        std: The uncertainty of the belief, without noise.
-        explored: Whether uniform exploration chose the arm.
-    """
-
-    __slots__ = ("_found", "_seed", "_seen", "_share", "_shown", "arm", "explored", "id", "mean", "std", "user")
-
-    def __init__(
-        self,
-        choice: Choice,
-        considered: Considered,
-        shown: list[ArmId],
-        *,
-        place: int,
-        share: float,
-        seen: Seen,
-        seed: int,
-    ) -> None:
-        self.id, self.user, self.arm = choice.number, choice.user, shown[place]
-        self.mean, self.std = considered.mean.item(place), considered.std.item(place)
-        self.explored = place != choice.index
-        self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
-        self._found: Propensities | None = None
-
-    def __repr__(self) -> str:
-        return (
-            f"Decision(id={self.id}, user={self.user!r}, arm={self.arm!r}, propensity={self.propensity}, "
-            f"mean={self.mean:.4g}, std={self.std:.4g})"
-        )
-
-    @property
-    def propensity(self) -> float | None:
-        """The probability with which this arm was to be chosen; none where it is not known."""
-        found = self._propensities()
-        return None if found is None else float(found.probabilities[self._shown.index(self.arm)])
-
-    @property
-    def propensity_error(self) -> float | None:
-        """The standard error of the propensity where it was simulated (joint Thompson sampling)."""
-        found = self._propensities()
-        if found is None or found.standard_errors is None:
-            return None
-        return float(found.standard_errors[self._shown.index(self.arm)])
-
-    @property
-    def candidates(self) -> dict[ArmId, "Candidate"]:
-        """What was believed of every candidate when the decision was made."""
-        found = self._propensities()
-        known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
-        together = zip(self._shown, self._seen.at.mean.tolist(), self._seen.at.std.tolist(), known, strict=True)
-        return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
-
-    def _propensities(self) -> Propensities | None:
-        """Returns the propensities, computed when they are first asked for, from what was believed then."""
-        if self._found is None:
-            found = probabilities_from(self._seen, rng=np.random.default_rng([self._seed, self.id]))
-            self._found = None if found is None else with_exploration(found, self._share)
-        return self._found
-
-
-class Candidate(NamedTuple):
-    """What was believed of a candidate when a decision was made."""
-
-    mean: float
-    std: float
-    propensity: float | None
 
 
 class Bandit:
@@ -530,6 +449,3 @@ def _checked_expiry(seconds: Any) -> float | None:
     if seconds is None or (isinstance(seconds, int | float) and seconds > 0):
         return seconds
     raise ParameterError(f"expire_after is {seconds!r}", "it is a number of seconds > 0, or None", "Choose, say, 86400")
-
-
-__all__ = ["Bandit", "Decision", "DecisionError"]

@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import DecisionError, ParameterError
-from coterie.product.bandit import Bandit, Decision
+from coterie.product.bandit import Bandit
+from coterie.product.decision import Decision
 from coterie.product.keeping import kept
 from coterie.product.project.tables import as_whole
 

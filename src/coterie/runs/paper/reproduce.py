@@ -58,16 +58,20 @@ def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bo
     names = [each for part in parts for each in PARTS[part]]
     if not resume:
         _check_free(names, out)
-    tell = lambda line: print(line, flush=True)  # noqa: E731
     for name in names:
         if name in NUMBERS:
-            _run_numbers(name, out, quick=quick, tell=tell)
+            _run_numbers(name, out, quick=quick)
         else:
             _run_study(name, out, quick=quick, jobs=jobs, resume=resume)
-    return write_pages(out, tell)
+    return write_pages(out)
 
 
-def write_pages(out: Path, tell: Callable[[str], None]) -> Path:
+def tell(line: str) -> None:
+    """Prints a line at once."""
+    print(line, flush=True)
+
+
+def write_pages(out: Path) -> Path:
     """Writes the page from the stored summaries, as Markdown and as HTML, and returns the path of the latter."""
     records = read_summaries(out / "results")
     (out / "reproduction.md").write_text(as_markdown(records), encoding="utf-8")
@@ -98,7 +102,7 @@ def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) ->
         _copy(drawn, out / "pictures" / f"{name}-{drawn.name}")
 
 
-def _run_numbers(name: str, out: Path, *, quick: bool, tell: Callable[[str], None]) -> None:
+def _run_numbers(name: str, out: Path, *, quick: bool) -> None:
     path = out / "results" / f"{name}.json"
     if path.exists():
         tell(f"{name}: finished already")

@@ -1,0 +1,84 @@
+"""What was decided, and what was believed when it was."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from coterie.contracts import ArmId, Choice
+from coterie.policies.policy import Considered
+from coterie.product.propensity import Propensities, Seen, probabilities_from, with_exploration
+
+
+class Decision:
+    """What was decided, to be shown to the user and rewarded later.
+
+    Attributes:
+        id: The decision's number, from 0; with the seed it fixes the decision's randomness.
+        user: The user it was made for.
+        arm: The arm chosen.
+        mean: The believed reward.
+        std: The uncertainty of the belief, without noise.
+        explored: Whether uniform exploration chose the arm.
+    """
+
+    __slots__ = ("_found", "_seed", "_seen", "_share", "_shown", "arm", "explored", "id", "mean", "std", "user")
+
+    def __init__(
+        self,
+        choice: Choice,
+        considered: Considered,
+        shown: list[ArmId],
+        *,
+        place: int,
+        share: float,
+        seen: Seen,
+        seed: int,
+    ) -> None:
+        self.id, self.user, self.arm = choice.number, choice.user, shown[place]
+        self.mean, self.std = considered.mean.item(place), considered.std.item(place)
+        self.explored = place != choice.index
+        self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
+        self._found: Propensities | None = None
+
+    def __repr__(self) -> str:
+        return (
+            f"Decision(id={self.id}, user={self.user!r}, arm={self.arm!r}, propensity={self.propensity}, "
+            f"mean={self.mean:.4g}, std={self.std:.4g})"
+        )
+
+    @property
+    def propensity(self) -> float | None:
+        """The probability with which this arm was to be chosen; none where it is not known."""
+        found = self._propensities()
+        return None if found is None else float(found.probabilities[self._shown.index(self.arm)])
+
+    @property
+    def propensity_error(self) -> float | None:
+        """The standard error of the propensity where it was simulated (joint Thompson sampling)."""
+        found = self._propensities()
+        if found is None or found.standard_errors is None:
+            return None
+        return float(found.standard_errors[self._shown.index(self.arm)])
+
+    @property
+    def candidates(self) -> dict[ArmId, "Candidate"]:
+        """What was believed of every candidate when the decision was made."""
+        found = self._propensities()
+        known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
+        together = zip(self._shown, self._seen.at.mean.tolist(), self._seen.at.std.tolist(), known, strict=True)
+        return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
+
+    def _propensities(self) -> Propensities | None:
+        """Returns the propensities, computed when they are first asked for, from what was believed then."""
+        if self._found is None:
+            found = probabilities_from(self._seen, rng=np.random.default_rng([self._seed, self.id]))
+            self._found = None if found is None else with_exploration(found, self._share)
+        return self._found
+
+
+class Candidate(NamedTuple):
+    """What was believed of a candidate when a decision was made."""
+
+    mean: float
+    std: float
+    propensity: float | None
