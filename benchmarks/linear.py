@@ -89,7 +89,7 @@ def river_regressions(ours: Ours) -> Callable[[], object]:
     contexts = [dict(enumerate(row)) for row in ours.features.tolist()]
 
     def upper(user: int, arm: int) -> float:
-        belief = regressions[user].predict_one(contexts[arm], with_dist=True)  # type: ignore[no-untyped-call]
+        belief = regressions[user].predict_one(contexts[arm], with_dist=True)  # type: ignore[no-untyped-call] # river has no types
         return float(belief.mu + belief.sigma)
 
     def run() -> None:

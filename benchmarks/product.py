@@ -1,5 +1,6 @@
 """The Bandit against the bare policy, and propensities by quadrature against simulation."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ def rows() -> list[Row]:
         rounds = Rounds(n_users)
         options: dict[str, Any] = {"graph": rounds.graph, "arms": rounds.arms, "engine": "grid"}
         policy, bandit = ct.make_policy("lk-gp-ucb", **options), ct.Bandit(policy="lk-gp-ucb", **options)
-        mine, theirs = medians(lambda: rounds.kept(bandit), lambda: rounds.bare(policy), repeats=9)  # noqa: B023
+        mine, theirs = medians(partial(rounds.kept, bandit), partial(rounds.bare, policy), repeats=9)
         what = f"Bandit, decide + reward, n*m = {n_users * N_ARMS}"
         out.append(at_most(what, mine / BLOCK, theirs / BLOCK, 1.3, per="bare policy"))
     rng = np.random.default_rng(1)

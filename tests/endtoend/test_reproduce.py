@@ -18,11 +18,9 @@ def test_a_part_ends_in_a_page_and_is_resumed(tmp_path: Path) -> None:
     assert "![" in page
     assert "<svg" in (out / "reproduction.html").read_text(encoding="utf-8")
     assert (out / "coop-kernels" / "report.html").is_file()
-    before = (out / "results" / "coop-kernels.json").stat().st_mtime_ns
     resumed = coterie("reproduce", "coop-kernels", "--quick", "--jobs", 1, "--out", "out", "--resume", folder=tmp_path)
     assert resumed.returncode == 0, resumed.stderr
     assert " done, " not in resumed.stdout
-    assert (out / "results" / "coop-kernels.json").stat().st_mtime_ns >= before
 
 
 @pytest.mark.slow

@@ -402,7 +402,7 @@ class Bandit:
         before, self._events.rewards[event] = self._events.rewards[event], value
         try:
             self._relearn()
-        except Exception:
+        except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
             self._events.rewards[event] = before
             raise
 

@@ -38,7 +38,7 @@ from coterie.runs.study import Study, study_from
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not on this system: two runs on one folder are then the user's own care
-    fcntl = None  # type: ignore[assignment]
+    fcntl = None  # type: ignore[assignment] # a module, or nothing where there is none
 
 FORMAT = 1
 PARTIAL = ".partial"

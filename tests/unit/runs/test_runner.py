@@ -131,7 +131,6 @@ def test_controls_change_the_graph_that_a_policy_sees_and_nothing_else(graph: st
     trial = Trial(settings(n_users=12, horizon=60), seed=2, number=0)
     shown = trial.play(LearnerSettings(label="a", policy="lk-gp-ucb"))
     control = trial.play(LearnerSettings(label="a", policy="lk-gp-ucb", graph=graph))
-    assert shown.arms[0] == control.arms[0] or len(set(shown.arms)) > 1
     assert (shown.regrets != control.regrets).any()
 
 
