@@ -1,6 +1,7 @@
 """How alike are two (user, arm) pairs: the user's covariance times the arm kernel (Theorem 1 of the paper)."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Hashable
 from typing import Any, Self
 
 import numpy as np
@@ -88,7 +89,7 @@ class JointKernel(ABC):
         """Returns an array of arms in the form this kernel indexes by, or raises a typed error."""
 
     @abstractmethod
-    def key(self, user: int, arm: Any) -> object:
+    def key(self, user: int, arm: Any) -> Hashable:
         """Returns a hashable that two observations share if and only if they are of the same pair."""
 
     @abstractmethod

@@ -105,6 +105,7 @@ class ConditionedModel(Model):
 
     def relearn(self, history: History) -> None:
         """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        history.rekey(self.kernel.key)
         before, self.history = self.history, history
         try:
             self.rebuild()

@@ -85,6 +85,7 @@ class DenseModel(Model):
 
     def relearn(self, history: History) -> None:
         """Forgets what it knows and remembers the rows of this history, each with its weight."""
+        history.rekey(self.kernel.key)
         self.history = history
         self._users, self._arms = list(history.users), list(history.arms)
         self._rewards, self._weights = list(history.means), [float(count) for count in history.counts]

@@ -1,6 +1,6 @@
 """What was observed, with repeats of a (user, arm) pair collapsed to a count, a mean and a sum of squares."""
 
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -71,6 +71,10 @@ class History:
     def shift(self, amount: float) -> None:
         """Adds the same amount to every reward. O(rows)."""
         self.means = [mean + amount for mean in self.means]
+
+    def rekey(self, key: Callable[[int, Any], Hashable]) -> None:
+        """Names the rows by this function of user and arm, so that further rewards find theirs. O(rows)."""
+        self.rows = {key(user, arm): row for row, (user, arm) in enumerate(zip(self.users, self.arms, strict=True))}
 
     def user_array(self) -> Index:
         """Returns the users of the rows."""

@@ -106,7 +106,7 @@ class HybridModel(ConditionedModel):
         self._inner._configure(kernel, noise_var)
 
     def _reset(self) -> None:
-        self._inner._reset()
+        self._adopted(self._inner)._reset()  # the history may be another one by now
 
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""

@@ -15,6 +15,7 @@ from coterie.models import (
     ExactModel,
     FeaturesModel,
     GridModel,
+    History,
     HybridModel,
     LinearModel,
     Model,
@@ -55,6 +56,34 @@ def test_exact_collapses_repeats_so_that_its_factor_stays_bounded() -> None:
     assert model.n_observations == 2000
     assert len(model.history) <= 72
     assert model._factor.size <= 72 + 64
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+def test_what_was_relearned_and_what_is_learned_after_it_is_one_history(engine: str) -> None:
+    """A further reward of a pair joins its row, whatever the rows of the history were called."""
+    options: dict[str, Any] = {"user_rank": 3} if engine == "features" else {}
+    model, plain = (make_model(KERNEL, engine=engine, engine_options=options) for _ in range(2))
+    history = History()
+    history.add("some pair", 2, 5, 1.0)
+    model.relearn(history)
+    plain.update(2, 5, 1.0)
+    for each in (model, plain):
+        each.update(2, 5, 3.0)
+        each.set_noise_var(0.1)
+    assert (model.history.counts, model.history.means) == ([2], [2.0])
+    np.testing.assert_allclose(model.predict(2), plain.predict(2), atol=1e-9)
+    assert model.log_marginal_likelihood == pytest.approx(plain.log_marginal_likelihood)
+
+
+def test_hybrid_keeps_its_factor_after_another_history() -> None:
+    model = HybridModel(KERNEL, switch_after=1000)
+    history = History()
+    for pair in range(70):
+        history.add(pair, *divmod(pair, 6), 1.0)
+    model.relearn(history)
+    inner = model._inner
+    model.update(0, 0, 1.0)
+    assert model._inner is inner  # a renewal would make another
 
 
 def test_exact_grows_without_copying_the_factor() -> None:
