@@ -1,6 +1,7 @@
 """Gaussian weights in independent blocks: what a belief becomes when users share nothing."""
 
 from math import sqrt
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,17 @@ class BlockWeights:
     def nbytes(self) -> int:
         """Bytes held."""
         return self._tables.nbytes
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `restored` makes the same belief from, to the bit; nothing is copied."""
+        return {"tables": self._tables}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Self:
+        """Returns the belief of a state, whose array it takes over."""
+        out = cls(np.zeros(0), state["tables"].shape[2])
+        out._tables = state["tables"]
+        return out
 
     def read(self, block: int, rows: Array) -> tuple[Array, Array]:
         """Returns mean and variance of the rows' products with a block's weights. O(d^2) for each row."""

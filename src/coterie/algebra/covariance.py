@@ -6,6 +6,8 @@ one `dsyrk` takes them all off at the speed of matrix-matrix multiplication. It 
 the full update costs. Callers never see the difference.
 """
 
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
@@ -40,6 +42,19 @@ class PendingCovariance:
     def nbytes(self) -> int:
         """Bytes held."""
         return int(self._matrix.nbytes + self._pending.nbytes)
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `restored` makes the same matrix from, to the bit and with the same work pending; no copies."""
+        pending = self._pending[:, : self._n_pending]
+        return {"matrix": self._matrix, "pending": pending, "block_size": self.block_size}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Self:
+        """Returns the matrix of a state, whose array it takes over."""
+        out, pending = cls(state["matrix"], block_size=state["block_size"]), state["pending"]
+        out._n_pending = pending.shape[1]
+        out._pending[:, : out._n_pending] = pending
+        return out
 
     def column(self, j: int) -> Array:
         """Returns column j as a new array. O(N block_size)."""

@@ -1,5 +1,7 @@
 """A Cholesky factor that grows by rows, in place, and solves at matrix-matrix speed."""
 
+from typing import Any, Self
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
@@ -36,6 +38,18 @@ class PanelCholesky:
     def nbytes(self) -> int:
         """Bytes held."""
         return sum(part.nbytes for part in self._left) + sum(part.nbytes for part in self._diagonal)
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `restored` makes the same factor from, to the bit; nothing is copied."""
+        return {"size": self.size, "log_det": self.log_det, "left": self._left, "diagonal": self._diagonal}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Self:
+        """Returns the factor of a state, whose arrays it takes over."""
+        out = cls()
+        out.size, out.log_det = state["size"], state["log_det"]
+        out._left, out._diagonal = list(state["left"]), list(state["diagonal"])
+        return out
 
     def solve(self, right: Array) -> Array:
         """Returns the rows of `right` (q x size), each multiplied by the inverse factor. O(q size^2 / 2)."""

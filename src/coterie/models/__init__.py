@@ -1,7 +1,7 @@
 """What do we believe: one Gaussian belief over users x arms, by several engines that agree."""
 
 from coterie.models.base import Model
-from coterie.models.choose import ENGINES, EngineChoice, choose_engine, make_model
+from coterie.models.choose import ENGINES, EngineChoice, choose_engine, make_model, restore_model
 from coterie.models.dense import DenseModel
 from coterie.models.exact import ExactModel
 from coterie.models.features import FeaturesModel
@@ -24,4 +24,5 @@ __all__ = [
     "choose_engine",
     "make_model",
     "paper_switch",
+    "restore_model",
 ]

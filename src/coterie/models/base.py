@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from math import log1p
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,6 +108,37 @@ class Model(ABC):
     @abstractmethod
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns how far the belief had drifted from an exact rebuild; what exceeds the tolerance is mended."""
+
+    def state(self) -> dict[str, Any]:
+        """Returns all that the belief is made of beside the kernel: arrays and plain values by name, in nested tables.
+
+        `restored` makes the same model from it, to the bit. Nothing large is copied: it holds until the model learns.
+        """
+        return {
+            "engine": self.engine,
+            "reason": self.reason,
+            "noise_var": self._noise_var,
+            "history": self.history.state(),
+            **self._belief(),
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], kernel: JointKernel) -> Self:
+        """Returns the model of a state of this engine, on the kernel that it had; it takes over the arrays."""
+        model = cls.__new__(cls)
+        model._restore(state, kernel)
+        return model
+
+    @abstractmethod
+    def _belief(self) -> dict[str, Any]:
+        """Returns what an engine adds to the state: its options, and the arrays that it believes by."""
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        """Takes everything from a state; an engine adds what is its own."""
+        self.kernel = kernel
+        self.history = History.restored(state["history"], kernel.key)
+        self.reason = state["reason"]
+        self._noise_var = state["noise_var"]
 
     @property
     def n_users(self) -> int:

@@ -1,6 +1,6 @@
 """Which engine for which problem, by a stated cost model."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from coterie.models.linear import LinearModel
 from coterie.models.memory import available_memory
 from coterie.models.need import check_whole
 
-ENGINES: Mapping[str, Callable[..., Model]] = {
+ENGINES: Mapping[str, type[Model]] = {
     "dense": DenseModel,
     "exact": ExactModel,
     "features": FeaturesModel,
@@ -198,6 +198,20 @@ def make_model(
     model = ENGINES[engine](kernel, noise_var=noise_var, **options)
     model.reason = reason
     return model
+
+
+def restore_model(state: dict[str, Any], kernel: JointKernel) -> Model:
+    """Returns the model whose `state()` this is, to the bit, on the kernel that it had; it takes over the arrays.
+
+    Examples:
+        >>> import numpy as np
+        >>> kernel = PoolKernel(np.eye(1), np.eye(2))
+        >>> model = make_model(kernel, noise_var=1.0)
+        >>> model.update(0, 1, 2.0)
+        >>> restore_model(model.state(), kernel).predict(0)[0]
+        array([0., 1.])
+    """
+    return ENGINES[state["engine"]].restored(state, kernel)
 
 
 def _checked_options(given: Mapping[str, Any] | None) -> dict[str, Any]:

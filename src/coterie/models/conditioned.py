@@ -35,6 +35,17 @@ class ConditionedModel(Model):
         self._info_gain = 0.0
         self._log_likelihood = 0.0
 
+    def state(self) -> dict[str, Any]:
+        """Returns all that the belief is made of beside the kernel, the running sums included."""
+        jitter = {"count": self.jitter.count, "largest": self.jitter.largest}
+        running = {"info_gain": self._info_gain, "log_likelihood": self._log_likelihood, "jitter": jitter}
+        return super().state() | running
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self.jitter = JitterLog(**state["jitter"])
+        self._info_gain, self._log_likelihood = state["info_gain"], state["log_likelihood"]
+
     # What an engine gives
 
     @abstractmethod

@@ -8,7 +8,7 @@ import numpy as np
 from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Model
-from coterie.models.history import History
+from coterie.models.history import History, as_arms
 
 
 class DenseModel(Model):
@@ -30,6 +30,15 @@ class DenseModel(Model):
         self._arms: list[Any] = []
         self._rewards: list[float] = []
         self._weights: list[float] = []
+
+    def _belief(self) -> dict[str, Any]:
+        rows = {"users": self._users, "arms": self._arms, "rewards": self._rewards, "weights": self._weights}
+        return {name: np.array(values) for name, values in rows.items()}
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self._users, self._arms = state["users"].tolist(), as_arms(state["arms"])
+        self._rewards, self._weights = state["rewards"].tolist(), state["weights"].tolist()
 
     @property
     def info_gain(self) -> float:

@@ -12,6 +12,8 @@ from coterie.kernels.joint import JointKernel
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 
+SCORED = ("user", "arms", "solved", "mean", "variance")
+
 
 class ExactModel(ConditionedModel):
     """Equation 4 of the paper, with the factor of K_t + noise grown by rows and never copied or inverted.
@@ -47,6 +49,24 @@ class ExactModel(ConditionedModel):
         self._arms: Grown | None = None
         self._whitened = Grown(np.empty(0))
         self._scored: tuple[int, Any, Array, Array, Array] | None = None
+
+    def _belief(self) -> dict[str, Any]:
+        return {
+            "factor": self._factor.state(),
+            "users": self._users.values,
+            "arms": None if self._arms is None else self._arms.values,
+            "whitened": self._whitened.values,
+            # the next reward may be learned by it, and a row computed anew would differ in the last bit
+            "scored": None if self._scored is None else dict(zip(SCORED, self._scored, strict=True)),
+        }
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self._factor = PanelCholesky.restored(state["factor"])
+        self._users, self._whitened = Grown(state["users"]), Grown(state["whitened"])
+        self._arms = None if state["arms"] is None else Grown(state["arms"])
+        scored = state["scored"]
+        self._scored = None if scored is None else tuple(scored[name] for name in SCORED)
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std."""

@@ -16,6 +16,8 @@ from coterie.models.history import History
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
 
+ARRAYS = ("user_features", "arm_features", "own", "weights", "observed", "count")
+PLAIN = ("user_rank", "arm_rank", "correction", "prior_error", "prior_error_norm")
 EPS = float(np.finfo(float).eps)
 
 
@@ -80,6 +82,20 @@ class FeaturesModel(ConditionedModel):
         self._configure(pool, self._noise_var)
         self._detach()
         self._reset()
+
+    def _belief(self) -> dict[str, Any]:
+        kept = {name: getattr(self, f"_{name}") for name in ARRAYS}
+        kept |= {"scale": self._scale, "memory_limit": self._memory_limit, "cov": self._cov.state()}
+        return kept | {name: getattr(self, name) for name in PLAIN}
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        for name in (*ARRAYS, "scale", "memory_limit"):
+            setattr(self, f"_{name}", state[name])
+        for name in PLAIN:
+            setattr(self, name, state[name])
+        self._cov = PendingCovariance.restored(state["cov"])
+        self._has_own = self.correction and self.prior_error > 0
 
     @property
     def n_features(self) -> int:

@@ -1,6 +1,7 @@
 """The belief on a finite pool, by the paper's recursion in rank-k blocks."""
 
 from math import sqrt
+from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
@@ -106,11 +107,30 @@ class GridModel(ConditionedModel):
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         pool = require_pool(kernel, self.engine)
-        kinds, smaller = merged(pool)
-        require_grid_memory(smaller, self._memory_limit)
+        require_grid_memory(merged(pool)[1], self._memory_limit)
         super()._configure(pool, noise_var)
-        self._merged = smaller
+        self._merge(pool)
+
+    def _merge(self, pool: PoolKernel) -> None:
+        kinds, self._merged = merged(pool)
         self._starts = [kind * pool.n_arms for kind in kinds]
+
+    def _belief(self) -> dict[str, Any]:
+        return {
+            "block_size": self._block_size,
+            "memory_limit": self._memory_limit,
+            "cov": self._cov.state(),
+            "mean": self._mean,
+            "variance": self._variance,
+            "scale": self._scale,
+        }
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self._block_size, self._memory_limit = state["block_size"], state["memory_limit"]
+        self._merge(require_pool(kernel, self.engine))  # memory need not be asked for: the arrays are there
+        self._cov = PendingCovariance.restored(state["cov"])
+        self._mean, self._variance, self._scale = state["mean"], state["variance"], state["scale"]
 
 
 def grid_bytes(n_pairs: int) -> int:

@@ -1,7 +1,7 @@
 """What was observed, with repeats of a (user, arm) pair collapsed to a count, a mean and a sum of squares."""
 
 from collections.abc import Callable, Hashable
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +76,27 @@ class History:
         """Names the rows by this function of user and arm, so that further rewards find theirs. O(rows)."""
         self.rows = {key(user, arm): row for row, (user, arm) in enumerate(zip(self.users, self.arms, strict=True))}
 
+    def state(self) -> dict[str, Any]:
+        """Returns what `restored` makes the same history from."""
+        return {
+            "n_observations": self.n_observations,
+            "users": self.user_array(),
+            "arms": self.arm_array(),
+            "counts": self.count_array(),
+            "means": self.mean_array(),
+            "scatters": np.array(self.scatters, dtype=np.float64),
+        }
+
+    @classmethod
+    def restored(cls, state: dict[str, Any], key: Callable[[int, Any], Hashable]) -> Self:
+        """Returns the history of a state, its rows named by this function of user and arm."""
+        out = cls()
+        out.n_observations = state["n_observations"]
+        out.users, out.arms = state["users"].tolist(), as_arms(state["arms"])
+        out.counts, out.means, out.scatters = (state[name].tolist() for name in ("counts", "means", "scatters"))
+        out.rekey(key)
+        return out
+
     def user_array(self) -> Index:
         """Returns the users of the rows."""
         return np.array(self.users, dtype=np.intp)
@@ -101,3 +122,8 @@ class History:
         self.counts.append(count)
         self.means.append(mean)
         self.scatters.append(scatter)
+
+
+def as_arms(array: Any) -> list[Any]:
+    """Returns the arms that an array holds: integers, or one vector a row."""
+    return array.tolist() if array.ndim == 1 else list(array)

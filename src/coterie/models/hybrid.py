@@ -67,6 +67,20 @@ class HybridModel(ConditionedModel):
         require_grid_memory(merged(pool)[1], memory_limit)
         self._inner: ConditionedModel = self._adopted(ExactModel(pool, noise_var=noise_var))
 
+    def _belief(self) -> dict[str, Any]:
+        return {
+            "switch_after": self.switch_after,
+            "memory_limit": self._memory_limit,
+            "stage": self.stage,
+            "inner": self._inner._belief(),
+        }
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self.switch_after, self._memory_limit = state["switch_after"], state["memory_limit"]
+        stage = GridModel if state["stage"] == GridModel.engine else ExactModel
+        self._inner = self._adopted(stage.restored(state | state["inner"], kernel))
+
     @property
     def stage(self) -> str:
         """The engine in use: "exact" or "grid"."""

@@ -1,6 +1,7 @@
 """The belief over the weights of each user's features, in the graph's own basis."""
 
 from math import log, sqrt
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import blas
@@ -55,6 +56,19 @@ class LinearModel(ConditionedModel):
     def nbytes(self) -> int:
         """Bytes held by the belief."""
         return self._weights.nbytes
+
+    def _belief(self) -> dict[str, Any]:
+        return {"memory_limit": self._memory_limit, "features": self._features, "weights": self._weights.state()}
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        pool = require_pool(kernel, self.engine)
+        self._memory_limit = state["memory_limit"]
+        self._features, self._arm_cov = state["features"], pool.arm_cov
+        self._kinds, self._merged = merged(pool)
+        self._scale = pool.max_variance([])
+        kind = BlockWeights if self._merged.shares_nothing else SharedWeights
+        self._weights = kind.restored(state["weights"])
 
     def _detach(self) -> None:
         self._weights = BlockWeights(np.zeros(0), 0)  # holds nothing; `_reset` makes what is needed
@@ -124,6 +138,17 @@ class SharedWeights:
     def nbytes(self) -> int:
         """Bytes held."""
         return self._cov.nbytes + self._mean.nbytes
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `restored` makes the same belief from, to the bit; nothing is copied."""
+        return {"width": self._width, "cov": self._cov.state(), "mean": self._mean}
+
+    @classmethod
+    def restored(cls, state: dict[str, Any]) -> Self:
+        """Returns the belief of a state, whose arrays it takes over."""
+        out = cls(0, state["width"])
+        out._cov, out._mean, out.size = PendingCovariance.restored(state["cov"]), state["mean"], len(state["mean"])
+        return out
 
     def restart(self, user_cov: Array) -> None:
         """Goes back to mean 0 and covariance user_cov (x) I, in place."""
