@@ -23,8 +23,8 @@ from coterie.errors import (
     or_similar,
 )
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool
-from coterie.models import History, Model
+from coterie.kernels import ArmPool, PoolKernel
+from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
 from coterie.policies.followers import Follower
@@ -181,6 +181,30 @@ class Policy:
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history of (user row, arm row) pairs instead; settings stay."""
         self._model.relearn(history)
+
+    def state(self) -> dict[str, Any]:
+        """Returns what decisions depend on beside the settings: arrays and plain values by name, in nested tables.
+
+        Kernel and model are part of it only where the belief `collapses`. Where it depends on the order of the rewards
+        (clusters, a learned similarity, a schedule, stages) they are to be learned again, in that order. Nothing large
+        is copied: it holds until the policy learns.
+        """
+        kernel, out = self._model.kernel, {"n_decisions": self.n_decisions, "refused": self._refused}
+        if self.collapses:
+            out["model"] = self._model.state()
+            if isinstance(kernel, PoolKernel):
+                out["kernel"] = {"user_cov": kernel.user_cov, "arm_cov": kernel.arm_cov}
+        if self.doubt is not None and self.doubt.kernel is kernel:
+            out["doubt"] = self.doubt.state()
+        return out
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
+        self.n_decisions, self._refused = state["n_decisions"], state["refused"]
+        kernel = PoolKernel(**state["kernel"]) if "kernel" in state else self._model.kernel
+        if "model" in state:
+            self._model = restore_model(state["model"], kernel)
+        self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
 
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""

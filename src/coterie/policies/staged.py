@@ -64,6 +64,11 @@ class StagedPolicy(Policy):
         """Rewards learned so far."""
         return self._n_rewards
 
+    @property
+    def collapses(self) -> bool:
+        """Whether the belief depends on the rewards of each pair alone: here also on which decision they were for."""
+        return False
+
     def explain(self) -> str:
         """Returns in words how many rewards each stage has, and what stage 1 runs on and why."""
         learned = {stage: model.n_observations for stage, model in sorted(self._stages.items())}

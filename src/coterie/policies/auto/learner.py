@@ -59,6 +59,17 @@ class AutoPolicy(Policy):
         mean, std = super().predict(user, candidates)
         return mean + self.centre, std
 
+    def state(self) -> dict[str, Any]:
+        """Returns what decisions depend on beside the settings, all that was learned of hyperparameters included."""
+        fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
+        return super().state() | {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
+        super().restore(state)
+        self.hyper, self.centre = Hyper(**state["hyper"]), state["centre"]
+        self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
+
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""
         self._model.relearn(history)
