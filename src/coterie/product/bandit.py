@@ -283,27 +283,44 @@ class Bandit:
                 "retired": [arm for arm in self.arms.ids if arm in self._retired],
                 "n_decisions": self._policy.n_decisions,
                 "learned_at_once": self._learned_at_once,
+                "stale": self._stale,
+                "belief": self._policy.state(),
                 "events": self._events,
                 "pending": list(self._ledger.pending()),
                 "settled": list(self._ledger.settled()),
             }
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-        """Takes what was saved; rewards are learned as they were then, so that the belief is the same to the bit."""
-        rewards = zip(*(arrays[f"event_{name}"].tolist() for name in ("users", "arms", "rewards")), strict=True)
-        events = list(rewards)
+        """Takes what was saved, the belief as it was then, to the bit.
+
+        Files of format 1 hold no belief, and policies whose belief depends on the order of the rewards (clusters, a
+        learned similarity) give none: there the rewards are learned again as they were then.
+        """
+        users, arms, rewards = (arrays[f"event_{name}"].tolist() for name in ("users", "arms", "rewards"))
+        belief = state.get("belief")
+        if belief is not None and "model" in belief:
+            self._events = Events(users, arms, rewards)
+            self._stale, self._learned_at_once = state["stale"], state["learned_at_once"]
+        else:
+            self._replay(Events(users, arms, rewards), at_once=state["learned_at_once"])
+        if belief is not None:
+            self._policy.restore(belief)
         self._policy.n_decisions = state["n_decisions"]
-        for user, arm, reward in events[: state["learned_at_once"]]:
-            self._events.add(user, arm, reward)
-        if state["learned_at_once"]:
-            self._relearn()
-        for user, arm, reward in events[state["learned_at_once"] :]:
-            self._learn(user, arm, reward)
+        self._options = dict(state["settings"]["options"])
         self._retired = set(state["retired"])
         made_at = arrays["pending_made_at"].tolist()
         for (number, user, arm), when in zip(arrays["pending"].tolist(), made_at, strict=True):
             self._ledger.open(number, user=user, arm=arm, made_at=when)
         self._ledger.remember(arrays["settled"].tolist())
+
+    def _replay(self, events: Events, *, at_once: int) -> None:
+        """Learns rewards as they were learned once: so many together, the others one by one."""
+        self._events = Events(events.users[:at_once], events.arms[:at_once], events.rewards[:at_once])
+        if at_once:
+            self._relearn()
+        later = zip(events.users[at_once:], events.arms[at_once:], events.rewards[at_once:], strict=True)
+        for user, arm, reward in later:
+            self._learn(user, arm, reward)
 
     # Users, edges and arms come and go
 

@@ -4,8 +4,21 @@ r"""One file of named arrays and JSON: versioned, checksummed, written whole or 
 4 bytes    version of the format, little-endian
 4 bytes    CRC-32 of the header
 8 bytes    length of the header
-header     JSON: {"state": ..., "arrays": [{"name", "dtype", "shape", "offset", "crc32"}, ...]}
-arrays     raw little-endian values in C order, each at a multiple of 64 bytes from the start of the file
+header     JSON: {"state": ..., "arrays": [{"name", "dtype", "shape", "order", "offset", "crc32"}, ...]}
+arrays     raw little-endian values, each at a multiple of 64 bytes from the start of the file; in C order, or with the
+           first index running fastest where "order" is "F"
+
+What a saved bandit puts in it:
+
+state      "settings" (what the Bandit was made with), "users", "arms", "retired", "n_decisions", "learned_at_once" (how
+           many of the rewards were learned together, before the others), "stale" (rewards since the weights of older
+           ones were last brought up to date), "belief" (what the policy's `state` gives, {"array": name} for an array)
+arrays     the graph's weights as CSR ("graph_starts", "graph_columns", "graph_weights"), "features", every reward in
+           order ("event_users", "event_arms", "event_rewards"), "pending" (number, user, arm), "pending_made_at",
+           "settled" (number, event), and the belief's as "belief/...": the kernel's two covariances, the collapsed
+           history, and what the engine believes by
+
+Format 1 has no "order" (all is in C order), no "stale" and no "belief": its rewards are learned again.
 """
 
 import json
@@ -13,6 +26,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -21,14 +35,14 @@ import numpy as np
 from coterie.errors import SavedFileError
 
 MAGIC = b"COTERIE\0"
-VERSION = 1
+VERSION = 2
 ALIGNMENT = 64
 FIXED = struct.Struct("<8sIIQ")
 
 
 def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Writes state and arrays under another name and renames the file: it is there whole or not at all."""
-    parts = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    parts = {name: array if array.flags.forc else array.copy() for name, array in arrays.items()}
     header = _header(state, parts)
     partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
@@ -37,7 +51,7 @@ def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, A
             file.write(header)
             for array in parts.values():
                 file.write(b"\0" * (-file.tell() % ALIGNMENT))
-                file.write(array.data)
+                file.write(_as_laid_out(array))
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
@@ -48,23 +62,11 @@ def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, A
 def read_container(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns state and arrays, or raises and says what is wrong with the file."""
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            described = _described(path, file)
+            return described["state"], {each["name"]: _array(path, file, each) for each in described["arrays"]}
     except OSError as error:
         raise _broken(path, error.strerror or str(error)) from None
-    if len(content) < FIXED.size or not content.startswith(MAGIC):
-        raise _broken(path, "it is not a file that Coterie saved")
-    _, version, checksum, length = FIXED.unpack_from(content)
-    if version > VERSION:
-        raise SavedFileError(
-            f"{str(path)!r} has format {version}",
-            f"this version of Coterie reads formats up to {VERSION}",
-            "Use the version that wrote it, or a newer one",
-        )
-    header = content[FIXED.size : FIXED.size + length]
-    if len(header) < length or zlib.crc32(header) != checksum:
-        raise _broken(path, "its header is damaged or cut off")
-    described = json.loads(header)
-    return described["state"], {each["name"]: _array(path, content, each) for each in described["arrays"]}
 
 
 def _header(state: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
@@ -74,8 +76,9 @@ def _header(state: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
             "name": name,
             "dtype": array.dtype.str,
             "shape": list(array.shape),
+            "order": "C" if array.flags.c_contiguous else "F",
             "offset": 0,
-            "crc32": zlib.crc32(array.data),
+            "crc32": zlib.crc32(_as_laid_out(array)),
         }
         for name, array in arrays.items()
     ]
@@ -92,13 +95,43 @@ def _json(state: Mapping[str, Any], arrays: list[dict[str, Any]]) -> bytes:
     return json.dumps({"state": state, "arrays": arrays}, ensure_ascii=False, allow_nan=False).encode()
 
 
-def _array(path: Path, content: bytes, described: Mapping[str, Any]) -> Any:
-    dtype, shape = np.dtype(described["dtype"]), tuple(described["shape"])
-    size = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    raw = content[described["offset"] : described["offset"] + size]
-    if len(raw) < size or zlib.crc32(raw) != described["crc32"]:
+def _as_laid_out(array: Any) -> memoryview:
+    """Returns the values of a contiguous array as they lie in memory; nothing is copied."""
+    return memoryview(array if array.flags.c_contiguous else array.T)
+
+
+def _described(path: Path, file: BufferedReader) -> dict[str, Any]:
+    """Returns the header."""
+    start = file.read(FIXED.size)
+    if len(start) < FIXED.size or not start.startswith(MAGIC):
+        raise _broken(path, "it is not a file that Coterie saved")
+    _, version, checksum, length = FIXED.unpack(start)
+    if version > VERSION:
+        raise SavedFileError(
+            f"{str(path)!r} has format {version}",
+            f"this version of Coterie reads formats up to {VERSION}",
+            "Use the version that wrote it, or a newer one",
+        )
+    header = file.read(length) if length <= _size(file) else b""
+    if len(header) < length or zlib.crc32(header) != checksum:
+        raise _broken(path, "its header is damaged or cut off")
+    return dict(json.loads(header))
+
+
+def _array(path: Path, file: BufferedReader, described: Mapping[str, Any]) -> Any:
+    """Returns an array, read to where it stays."""
+    shape, offset, dtype = tuple(described["shape"]), described["offset"], np.dtype(described["dtype"])
+    n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
+    whole = offset + n_bytes <= _size(file)
+    out = np.empty(shape if whole else 0, dtype, order=described.get("order", "C"))
+    file.seek(offset)
+    if not whole or file.readinto(_as_laid_out(out)) < n_bytes or zlib.crc32(_as_laid_out(out)) != described["crc32"]:
         raise _broken(path, f"its part {described['name']!r} is damaged or cut off")
-    return np.frombuffer(raw, dtype).reshape(shape).copy()
+    return out
+
+
+def _size(file: BufferedReader) -> int:
+    return os.fstat(file.fileno()).st_size
 
 
 def _broken(path: Path, why: str) -> SavedFileError:

@@ -1,5 +1,6 @@
 """A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ PLAIN = (str, int, float, bool, type(None))
 
 
 def save_bandit(bandit: Bandit, path: Path) -> None:
-    """Writes the bandit to one file."""
+    """Writes the bandit to one file, the belief's own arrays included; meanwhile it neither decides nor learns."""
     with bandit.frozen() as parts:
         options = parts["settings"]["options"]
         odd = [name for name, value in options.items() if not isinstance(value, PLAIN)]
@@ -41,6 +42,7 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "retired": parts["retired"],
         "n_decisions": parts["n_decisions"],
         "learned_at_once": parts["learned_at_once"],
+        "stale": parts["stale"],
     }
     arrays = {
         "graph_starts": weights.indptr.astype(np.int64),
@@ -54,7 +56,37 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "pending_made_at": np.array([p.made_at for _, p in parts["pending"]], dtype=np.float64),
         "settled": np.array(parts["settled"], dtype=np.int64).reshape(-1, 2),
     }
+    state["belief"] = taken_apart(parts["belief"], "belief", arrays)
     return state, arrays
+
+
+def taken_apart(tree: Any, name: str, arrays: dict[str, Any]) -> Any:
+    """Returns nested tables and lists as JSON takes them, with {"array": name} for every array; these go to `arrays`.
+
+    Examples:
+        >>> arrays = {}
+        >>> taken_apart({"size": 2, "rows": [np.zeros(2), np.ones(2)]}, "belief", arrays)
+        {'size': 2, 'rows': [{'array': 'belief/rows/0'}, {'array': 'belief/rows/1'}]}
+        >>> put_together({"array": "belief/rows/1"}, arrays)
+        array([1., 1.])
+    """
+    if isinstance(tree, np.ndarray):
+        arrays[name] = tree
+        return {"array": name}
+    if isinstance(tree, dict):
+        return {key: taken_apart(each, f"{name}/{key}", arrays) for key, each in tree.items()}
+    if isinstance(tree, list):
+        return [taken_apart(each, f"{name}/{i}", arrays) for i, each in enumerate(tree)]
+    return tree.item() if isinstance(tree, np.generic) else tree
+
+
+def put_together(tree: Any, arrays: Mapping[str, Any]) -> Any:
+    """Returns what `taken_apart` was given."""
+    if isinstance(tree, dict):
+        if list(tree) == ["array"]:
+            return arrays[tree["array"]]
+        return {key: put_together(each, arrays) for key, each in tree.items()}
+    return [put_together(each, arrays) for each in tree] if isinstance(tree, list) else tree
 
 
 def load_bandit(path: Path, **changes: Any) -> Bandit:
@@ -65,6 +97,9 @@ def load_bandit(path: Path, **changes: Any) -> Bandit:
     graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=state["users"])
     settings = {**state["settings"], **changes}
     options = settings.pop("options")
+    state["belief"] = put_together(state.get("belief"), arrays)
+    if state["belief"] and "model" in state["belief"]:
+        options = options | {"engine": "exact"}  # for a moment: the one that takes least room until the belief is there
     bandit = Bandit(graph=graph, arms=ArmPool(arrays["features"], ids=state["arms"]), **settings, **options)
     bandit.restore(state, arrays)
     return bandit
