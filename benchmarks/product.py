@@ -1,6 +1,9 @@
-"""The Bandit against the bare policy, and propensities by quadrature against simulation."""
+"""The Bandit against the bare policy, propensities by quadrature against simulation, and saving against raw bytes."""
 
+import os
 from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -56,4 +59,26 @@ def rows() -> list[Row]:
 
     mine, theirs = medians(lambda: thompson_probabilities(mean, spread), simulate, repeats=25)
     out.append(at_least("propensities of 20, within 1e-6", mine, theirs, 1.0, per="10,000 draws, good to 5e-3"))
+    with TemporaryDirectory() as folder:
+        out += saving(Path(folder), bandit)
     return out
+
+
+def saving(folder: Path, bandit: ct.Bandit) -> list[Row]:
+    """The whole bandit to a file and back, against the same bytes without a format or a checksum."""
+    path, peer = folder / "bandit.coterie", folder / "raw"
+    bandit.save(path)
+    content = path.read_bytes()
+
+    def write() -> None:
+        with peer.with_suffix(".partial").open("wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        peer.with_suffix(".partial").replace(peer)
+
+    size = f"n*m = {bandit.graph.n_users * N_ARMS}, {len(content) / 1e6:.0f} MB"
+    mine, theirs = medians(partial(bandit.save, path), write, repeats=9)
+    saved = at_most(f"save, {size}", mine, theirs, 2.0, per="the same bytes raw")
+    mine, theirs = medians(partial(ct.Bandit.load, path), partial(np.fromfile, path, dtype=np.uint8), repeats=9)
+    return [saved, at_most(f"load, {size}", mine, theirs, None, per="the same bytes raw")]
