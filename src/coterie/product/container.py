@@ -28,6 +28,7 @@ import zlib
 from collections.abc import Mapping
 from io import BufferedReader
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -44,7 +45,7 @@ def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, A
     """Writes state and arrays under another name and renames the file: it is there whole or not at all."""
     parts = {name: array if array.flags.forc else array.copy() for name, array in arrays.items()}
     header = _header(state, parts)
-    partial = path.with_name(f"{path.name}.{os.getpid()}.partial")
+    partial = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.partial")  # no other thread's either
     try:
         with partial.open("wb") as file:
             file.write(FIXED.pack(MAGIC, VERSION, zlib.crc32(header), len(header)))

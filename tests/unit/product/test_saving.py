@@ -1,6 +1,7 @@
 """Saving: the loaded bandit goes on as the saved one would have, and a bad file is told."""
 
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -180,6 +181,18 @@ def test_saving_replaces_the_file_whole_and_leaves_nothing_else(tmp_path: Path) 
     bandit.save(tmp_path / "b")
     assert [path.name for path in tmp_path.iterdir()] == ["b"]
     assert Bandit.load(tmp_path / "b").n_rewards == bandit.n_rewards
+
+
+def test_threads_that_save_to_the_same_file_do_not_meet(tmp_path: Path) -> None:
+    def save(number: int) -> None:
+        for _ in range(60):
+            write_container(tmp_path / "c", {"number": number}, {"same": np.full(9, number)})
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(save, range(4)))
+    state, arrays = read_container(tmp_path / "c")
+    assert set(arrays["same"].tolist()) == {state["number"]}
+    assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
 
 def test_every_damaged_byte_is_noticed(tmp_path: Path) -> None:
