@@ -136,7 +136,8 @@ def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     decide = commands.add_parser("decide", help="let a saved bandit decide for a user")
     reward = commands.add_parser("reward", help="tell a saved bandit what came of a decision")
     inspect = commands.add_parser("inspect", help="what a saved bandit holds and has learned")
-    for command in (decide, reward, inspect):
+    export = commands.add_parser("export", help="write a saved bandit as JSON and arrays that anything can read")
+    for command in (decide, reward, inspect, export):
         command.add_argument("file", type=Path, metavar="FILE", help="a saved bandit (see: coterie init)")
     decide.add_argument("user", metavar="USER", help="for whom")
     decide.add_argument("arms", nargs="*", metavar="ARM", help="what to choose among (default: every arm)")
@@ -146,6 +147,7 @@ def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     reward.add_argument("--replace", action="store_true", help="in place of the reward that came before")
     inspect.add_argument("--user", help="with --arm: why it believes what it believes of this arm for this user")
     inspect.add_argument("--arm", help="see --user")
+    export.add_argument("folder", type=Path, metavar="DIR", help="where; it must be new")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -243,6 +245,11 @@ def _inspect(options: argparse.Namespace) -> int:
     return 0
 
 
+def _export(options: argparse.Namespace) -> int:
+    print(shell.export(options.file, options.folder))
+    return 0
+
+
 _COMMANDS = {
     "demo": _demo,
     "run": _run,
@@ -256,6 +263,7 @@ _COMMANDS = {
     "decide": _decide,
     "reward": _reward,
     "inspect": _inspect,
+    "export": _export,
 }
 
 

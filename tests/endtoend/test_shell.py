@@ -46,6 +46,9 @@ def test_init_decide_reward_inspect(
     assert capsys.readouterr().out == "decision 0: learned -0.5; rewards 1, pending 0\n"
     assert command_line.main(["inspect", "shop/bandit.coterie", "--user", "bo", "--arm", "s1"]) == 0
     assert capsys.readouterr().out.startswith("'s1' for 'bo': -0.5 ±")
+    assert command_line.main(["export", "shop/bandit.coterie", "plain"]) == 0
+    assert capsys.readouterr().out == "wrote plain: rewards 1, pending 0\n"
+    assert json.loads(Path("plain/state.json").read_text(encoding="utf-8"))["counts"]["rewards"] == 1
 
 
 def test_the_program_runs_as_it_is(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -80,6 +83,7 @@ def test_a_program_that_is_killed_leaves_the_file_whole_and_free(tables: Path) -
         (["reward", "shop/bandit.coterie", "0", "1"], "decision 0 is unknown; no decision was made yet"),
         (["reward", "shop/bandit.coterie", "0", "nan"], "reward is nan"),
         (["inspect", "nowhere"], "No such file or directory"),
+        (["export", "shop/bandit.coterie", "shop"], "'shop' exists already; an export is a new folder"),
         (["inspect", "shop/bandit.coterie", "--arm", "s1"], "--arm is given without --user"),
         (["init", "shop", "--edges", "e.csv", "--arms", "a.csv"], "exists already; init never overwrites a file"),
         (["init", "new", "--edges", "e.csv", "--arms", "a.csv", "--policy", "best"], "'best'"),

@@ -264,6 +264,12 @@ class Bandit:
 
         return load_bandit(Path(path), clock=clock)
 
+    def export(self, folder: str | Path) -> None:
+        """Writes the bandit to a new folder as JSON and arrays that anything can read, whole or not at all."""
+        from coterie.product.export import export_bandit
+
+        export_bandit(self, Path(folder))
+
     @contextmanager
     def frozen(self) -> Iterator[dict[str, Any]]:
         """Gives everything that the next decision depends on, beside graph and arms; nothing changes meanwhile."""

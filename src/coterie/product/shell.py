@@ -1,4 +1,4 @@
-"""A saved bandit from the shell: decide, reward, inspect, each in words."""
+"""A saved bandit from the shell: decide, reward, inspect, export, each in words."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -41,6 +41,13 @@ def inspect(path: Path, *, user: str | None = None, arm: str | None = None) -> s
     if user is not None and arm is not None:
         return str(bandit.explain(as_id(user, bandit.graph.index), as_id(arm, bandit.arms.index)))
     return "\n".join(f"{name:<10}{words}" for name, words in _described(path, bandit).items())
+
+
+def export(path: Path, folder: Path) -> str:
+    """Returns in one line what was exported to the folder."""
+    bandit = Bandit.load(path)
+    bandit.export(folder)
+    return f"wrote {folder}: {_counted(bandit)}"
 
 
 def as_id(text: str, known: Mapping[Any, int]) -> str | int:

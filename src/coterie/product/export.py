@@ -1,0 +1,97 @@
+"""A bandit as plain files: one JSON and one archive of arrays, to be read with any tool and without Coterie."""
+
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from coterie.errors import SavedFileError
+from coterie.product.bandit import Bandit
+from coterie.product.saving import parts_as_saved
+
+STATE, ARRAYS = "state.json", "arrays.npz"
+LARGEST_TABLE = (
+    10_000  # pairs of user and arm up to which the belief is written out: beyond, reading it may take minutes
+)
+PLAIN_ARRAYS = (
+    "graph_starts",
+    "graph_columns",
+    "graph_weights",
+    "features",
+    "event_users",
+    "event_arms",
+    "event_rewards",
+    "pending",
+    "pending_made_at",
+    "settled",
+)
+
+
+def export_bandit(bandit: Bandit, folder: Path) -> None:
+    """Writes the bandit to a new folder, whole or not at all.
+
+    The arrays are one archive and not a file each, so that they cannot be parted from each other, and numpy opens it
+    by name without reading what is not asked for.
+    """
+    if folder.exists() or folder.is_symlink():
+        raise _in_the_way(folder)
+    state, arrays = _parts(bandit)
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
+    partial.mkdir()
+    try:
+        text = json.dumps(state, ensure_ascii=False, allow_nan=False, indent=2, default=repr)
+        (partial / STATE).write_text(text + "\n", encoding="utf-8")
+        with (partial / ARRAYS).open("wb") as file:
+            np.savez(file, **arrays)
+        _rename(partial, folder)
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _rename(partial: Path, folder: Path) -> None:
+    for each in partial.iterdir():
+        with each.open("rb") as file:
+            os.fsync(file.fileno())
+    try:
+        partial.rename(folder)
+    except OSError:
+        if folder.exists():
+            raise _in_the_way(folder) from None
+        raise
+
+
+def _parts(bandit: Bandit) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the JSON and the arrays, all of the same moment."""
+    from coterie import __version__
+
+    with bandit.frozen():
+        belief = _belief(bandit)  # first, for it brings the weights of older rewards up to date
+        with bandit.frozen() as parts:
+            saved, arrays = parts_as_saved(bandit, parts)
+    counts = {
+        "users": len(saved["users"]),
+        "arms": len(saved["arms"]),
+        "decisions": saved["n_decisions"],
+        "rewards": len(arrays["event_rewards"]),
+        "pending": len(arrays["pending"]),
+    }
+    plain = {name: saved[name] for name in ("settings", "users", "arms", "retired")}
+    state = {"coterie": __version__, "counts": counts, **plain, "belief_is_exported": bool(belief)}
+    return state, {name: arrays[name] for name in PLAIN_ARRAYS} | belief
+
+
+def _belief(bandit: Bandit) -> dict[str, Any]:
+    """Returns mean and std, a row for each user and a column for each arm; nothing where the table would be large."""
+    users, arms = bandit.graph.users, bandit.arms.ids
+    if len(users) * len(arms) > LARGEST_TABLE:
+        return {}
+    table = np.array([list(bandit.predict(user, arms).values()) for user in users])
+    return {"belief_mean": table[:, :, 0], "belief_std": table[:, :, 1]}
+
+
+def _in_the_way(folder: Path) -> SavedFileError:
+    what = f"{str(folder)!r} exists already"
+    return SavedFileError(what, "an export is a new folder", "Give another name, or move that one away")

@@ -1,0 +1,90 @@
+"""Export: plain files that hold what the bandit holds, in a new folder or not at all."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import coterie as ct
+from coterie.errors import SavedFileError
+from coterie.product import export
+
+ARMS = dict(zip("abc", np.random.default_rng(0).normal(size=(3, 2)), strict=True))
+
+
+def make(**options: Any) -> ct.Bandit:
+    graph = ct.UserGraph.from_edges([("ana", "bo"), ("bo", 7, 0.5)], users=["ana", "bo", 7, "dee"])
+    bandit = ct.Bandit(**{"graph": graph, "arms": ARMS, "policy": "lk-gp-ts", "seed": 3, **options})
+    first, _ = bandit.decide("ana"), bandit.decide(7, ["b", "c"])
+    bandit.reward(first.id, 2.0)
+    bandit.learn("dee", "c", -0.1)
+    bandit.retire_arms(["a"])
+    return bandit
+
+
+def read(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:
+    with np.load(folder / "arrays.npz", allow_pickle=False) as arrays:
+        return json.loads((folder / "state.json").read_text(encoding="utf-8")), dict(arrays)
+
+
+@pytest.mark.parametrize("options", [{}, {"forgetting": 0.5}])
+def test_the_files_hold_what_the_bandit_holds(tmp_path: Path, options: dict[str, Any]) -> None:
+    bandit = make(**options)
+    bandit.export(tmp_path / "plain")
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["arrays.npz", "plain", "state.json"]
+    state, arrays = read(tmp_path / "plain")
+    assert state["coterie"] == ct.__version__
+    assert (state["users"], state["arms"], state["retired"]) == (["ana", "bo", 7, "dee"], ["a", "b", "c"], ["a"])
+    assert state["counts"] == {"users": 4, "arms": 3, "decisions": 2, "rewards": 2, "pending": 1}
+    assert (state["settings"]["policy"], state["settings"]["seed"]) == ("lk-gp-ts", 3)
+    weights = sp.csr_array((arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"]), shape=(4, 4))
+    np.testing.assert_array_equal(weights.toarray(), bandit.graph.weights.toarray())
+    np.testing.assert_array_equal(arrays["features"], bandit.arms.features)
+    np.testing.assert_array_equal(arrays["event_users"], [0, 3])
+    np.testing.assert_array_equal(arrays["event_rewards"], [2.0, -0.1])
+    assert arrays["pending"][0].tolist()[:2] == [1, 2]
+    assert arrays["settled"].tolist() == [[0, 0]]
+    for row, user in enumerate(state["users"]):
+        believed = bandit.predict(user, state["arms"])
+        assert list(zip(arrays["belief_mean"][row], arrays["belief_std"][row], strict=True)) == list(believed.values())
+
+
+def test_a_large_table_of_beliefs_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "LARGEST_TABLE", 11)
+    make().export(tmp_path / "plain")
+    state, arrays = read(tmp_path / "plain")
+    assert state["belief_is_exported"] is False
+    assert sorted(arrays) == sorted(export.PLAIN_ARRAYS)
+
+
+def test_options_that_are_not_plain_stand_there_as_text(tmp_path: Path) -> None:
+    make(arm_kernel=ct.Matern32(1.0)).export(tmp_path / "plain")
+    state, _ = read(tmp_path / "plain")
+    assert "Matern32" in state["settings"]["options"]["arm_kernel"]
+
+
+@pytest.mark.parametrize("there", ["folder", "file", "link"])
+def test_what_is_there_is_refused_and_left(tmp_path: Path, there: str) -> None:
+    path = tmp_path / "plain"
+    if there == "folder":
+        path.mkdir()
+    elif there == "file":
+        path.touch()
+    else:
+        path.symlink_to("nowhere")
+    with pytest.raises(SavedFileError, match="exists already"):
+        make().export(path)
+    assert list(tmp_path.rglob("*")) == [path]
+
+
+def test_a_failed_export_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", full)
+    with pytest.raises(OSError, match="No space"):
+        make().export(tmp_path / "plain")
+    assert not list(tmp_path.iterdir())
