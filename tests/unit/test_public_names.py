@@ -12,7 +12,7 @@ import pytest
 import coterie
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
-HEAVY = ("matplotlib", "rich", "pandas", "polars", "networkx", "sklearn")
+HEAVY = ("matplotlib", "rich", "pandas", "polars", "narwhals", "networkx", "sklearn")
 
 # Leaves the standard library, numpy, scipy and coterie itself; anything else is as if it were not installed.
 ONLY_NUMPY_AND_SCIPY = """

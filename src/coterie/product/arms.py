@@ -8,12 +8,14 @@ import numpy as np
 from coterie.contracts import ArmId
 from coterie.errors import ArmError, CandidatesError
 from coterie.kernels import ArmPool
+from coterie.product.frames import is_frame, pool_from_frame
 
 
 def as_arm_pool(arms: Any) -> ArmPool:
-    """Returns a pool from a pool, a mapping from ids to features, or an array with one row each.
+    """Returns a pool from a pool, a mapping from ids to features, a dataframe, or an array with one row each.
 
-    Features of an arm are a row of numbers, or a mapping from names to numbers that is the same for every arm.
+    Features of an arm are a row of numbers, or a mapping from names to numbers that is the same for every arm. A
+    dataframe has ids in a column "arm" or "id" (without one the rows are numbered) and features in all others.
 
     Examples:
         >>> as_arm_pool({"tea": {"hot": 1, "sweet": 0}, "cola": {"hot": 0, "sweet": 1}}).features
@@ -22,7 +24,7 @@ def as_arm_pool(arms: Any) -> ArmPool:
     if isinstance(arms, ArmPool):
         return arms
     if not isinstance(arms, Mapping):
-        return ArmPool(arms)
+        return pool_from_frame(arms) if is_frame(arms) else ArmPool(arms)
     rows = list(arms.values())
     if rows and all(isinstance(row, Mapping) for row in rows):
         names = list(rows[0])

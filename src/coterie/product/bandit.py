@@ -37,7 +37,7 @@ class Bandit:
 
     Args:
         graph: Who is near whom.
-        arms: What can be chosen: an ArmPool, a mapping from ids to features, or an array with one row each.
+        arms: What can be chosen: an ArmPool, a mapping from ids to features, a dataframe, or an array of rows.
         policy: By name; the default learns its own hyperparameters.
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         max_pending: How many decisions are remembered until their reward comes; the oldest are forgotten first.
