@@ -44,7 +44,7 @@ from coterie.kernels import (
     joint_penalty,
 )
 from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
-from coterie.product import Bandit, Decision, Explanation
+from coterie.product import Bandit, Decision, Explanation, replay
 
 __version__ = "0.1.0"
 
@@ -86,4 +86,5 @@ __all__ = [
     "list_policies",
     "make_graph",
     "make_policy",
+    "replay",
 ]

@@ -137,7 +137,8 @@ def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     reward = commands.add_parser("reward", help="tell a saved bandit what came of a decision")
     inspect = commands.add_parser("inspect", help="what a saved bandit holds and has learned")
     export = commands.add_parser("export", help="write a saved bandit as JSON and arrays that anything can read")
-    for command in (decide, reward, inspect, export):
+    replay = commands.add_parser("replay", help="make a decision again from a saved bandit and its journal")
+    for command in (decide, reward, inspect, export, replay):
         command.add_argument("file", type=Path, metavar="FILE", help="a saved bandit (see: coterie init)")
     decide.add_argument("user", metavar="USER", help="for whom")
     decide.add_argument("arms", nargs="*", metavar="ARM", help="what to choose among (default: every arm)")
@@ -148,6 +149,9 @@ def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     inspect.add_argument("--user", help="with --arm: why it believes what it believes of this arm for this user")
     inspect.add_argument("--arm", help="see --user")
     export.add_argument("folder", type=Path, metavar="DIR", help="where; it must be new")
+    replay.add_argument("journal", type=Path, metavar="JOURNAL", help="the journal that the bandit kept")
+    replay.add_argument("decision", type=natural, metavar="NUMBER", help="which decision, made after FILE was saved")
+    replay.add_argument("--json", action="store_true", help="print JSON")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -250,6 +254,11 @@ def _export(options: argparse.Namespace) -> int:
     return 0
 
 
+def _replay(options: argparse.Namespace) -> int:
+    print(shell.replayed(options.file, options.journal, options.decision, as_json=options.json))
+    return 0
+
+
 _COMMANDS = {
     "demo": _demo,
     "run": _run,
@@ -264,6 +273,7 @@ _COMMANDS = {
     "reward": _reward,
     "inspect": _inspect,
     "export": _export,
+    "replay": _replay,
 }
 
 

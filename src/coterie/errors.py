@@ -22,6 +22,7 @@ __all__ = [
     "FactorisationError",
     "GraphError",
     "InputError",
+    "JournalError",
     "KernelError",
     "LearnerError",
     "MemoryLimitError",
@@ -114,6 +115,10 @@ class LearnerError(CoterieError):
 
 class SavedFileError(CoterieError):
     """A saved bandit that cannot be read or written: damaged, cut off, or of a newer version."""
+
+
+class JournalError(CoterieError):
+    """A journal that is damaged, belongs to another bandit, lacks a decision or tells of another one."""
 
 
 class StoreError(CoterieError):

@@ -51,6 +51,23 @@ def test_init_decide_reward_inspect(
     assert json.loads(Path("plain/state.json").read_text(encoding="utf-8"))["counts"]["rewards"] == 1
 
 
+def test_replay(tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    init(tables)
+    monkeypatch.chdir(tables)
+    bandit = Bandit.load("shop/bandit.coterie", journal="shop/journal")
+    first = bandit.decide("ana")
+    bandit.reward(first.id, 2.0)
+    second = bandit.decide("bo")
+    capsys.readouterr()
+    assert command_line.main(["replay", "shop/bandit.coterie", "shop/journal", "1", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["id"], told["user"], told["arm"], told["mean"]) == (1, "bo", second.arm, second.mean)
+    assert command_line.main(["replay", "shop/bandit.coterie", "shop/journal", "0"]) == 0
+    assert capsys.readouterr().out.startswith(f"decision 0: {first.arm} (propensity ")
+    assert command_line.main(["replay", "shop/bandit.coterie", "shop/journal", "2"]) == 2
+    assert "decision 2 is not in 'shop/journal', which ends before decision 2" in capsys.readouterr().err
+
+
 def test_the_program_runs_as_it_is(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert init(tables) == 0
     for answer, rewards, pending in (("2.5\n", 1, 0), ("", 1, 1)):

@@ -3,5 +3,6 @@
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
 from coterie.product.explaining import Explanation
+from coterie.product.replaying import replay
 
-__all__ = ["Bandit", "Decision", "Explanation"]
+__all__ = ["Bandit", "Decision", "Explanation", "replay"]

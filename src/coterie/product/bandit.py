@@ -25,6 +25,7 @@ from coterie.product.decision import Decision
 from coterie.product.events import Events, Memory
 from coterie.product.explaining import Explanation, contributions, totals
 from coterie.product.graph_report import GraphReport, make_report
+from coterie.product.journal import Journal, Steady, journalled
 from coterie.product.ledger import Ledger
 from coterie.product.propensity import Seen, exploration, joint_covariance
 
@@ -48,6 +49,8 @@ class Bandit:
             chosen at once and move the mean when the reward comes (GP-BUCB), so that decisions made together differ.
         min_propensity: The least probability of every candidate; above 0, uniform exploration is mixed in.
         clock: Tells the time in seconds; only expiry asks for it.
+        journal: A new file for a line of JSON for each change, by which any decision can be made again; none means no
+            journal.
         **options: Anything else that `make_policy` takes.
 
     Examples:
@@ -76,6 +79,7 @@ class Bandit:
         pending: str = "ignore",
         min_propensity: float = 0.0,
         clock: Callable[[], float] = time.time,
+        journal: str | Path | None = None,
         **options: Any,
     ) -> None:
         check_whole("max_pending", max_pending)
@@ -90,7 +94,10 @@ class Bandit:
         self._name, self._options, self._seed = policy, dict(options), seed
         self._retired: set[ArmId] = set()
         self._events = Events()
-        self._ledger = Ledger(limit=max_pending, expire_after=_checked_expiry(expire_after), clock=clock)
+        self._clock = clock if isinstance(clock, Steady) else Steady(clock)
+        self._ledger = Ledger(limit=max_pending, expire_after=_checked_expiry(expire_after), clock=self._clock)
+        self._journal: Journal | None = None
+        self._mark: list[Any] | None = None  # where the journal stood when the bandit was saved
         self._stale = 0
         self._learned_at_once = 0
         self._draws = Draws(seed)
@@ -108,6 +115,8 @@ class Bandit:
                 "its belief depends on the order of its rewards, and cannot forget some",
                 "Use 'auto-ucb' or 'lk-gp-ucb'",
             )
+        if journal is not None:
+            self._journal = Journal.begin(Path(journal), self)
 
     def __repr__(self) -> str:
         return (
@@ -127,6 +136,11 @@ class Bandit:
         return self._policy.arms
 
     @property
+    def n_decisions(self) -> int:
+        """Decisions made so far; also the id of the next one."""
+        return self._policy.n_decisions
+
+    @property
     def n_rewards(self) -> int:
         """Rewards learned so far."""
         return len(self._events)
@@ -137,6 +151,7 @@ class Bandit:
         with self._lock:
             return len(self._ledger)
 
+    @journalled
     def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> Decision:
         """Returns the decision for a user; its propensities and what was believed are computed when asked for.
 
@@ -163,6 +178,7 @@ class Bandit:
                 policy.doubt.learn(row, column, 0.0)
             return Decision(choice, considered, shown, place=place, share=share, seen=seen, seed=self._seed)
 
+    @journalled
     def decide_many(self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None) -> list[Decision]:
         """Returns decisions for several users among the same candidates; the same as one after another."""
         asked = list(users)
@@ -172,6 +188,7 @@ class Bandit:
             shown = self._shown(candidates)
             return [self.decide(user, shown) for user in asked]
 
+    @journalled
     def reward(self, decision: int, reward: float, *, replace: bool = False) -> None:
         """Learns the reward of a decision, any time later, in any order; on an error nothing has changed.
 
@@ -190,11 +207,13 @@ class Bandit:
             self._learn(pending.user, pending.arm, value)
             self._ledger.settle(decision, event=len(self._events) - 1)
 
+    @journalled
     def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
         value = checked_reward(reward)
         with self._lock:
             self._learn(self.graph.index_of(user), self.arms.index_of(arm), value)
+            self._policy.doubt = None  # it counts what it knows, and one more with one that expired would be as many
 
     def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate."""
@@ -258,11 +277,23 @@ class Bandit:
         save_bandit(self, Path(path))
 
     @classmethod
-    def load(cls, path: str | Path, *, clock: Callable[[], float] = time.time) -> "Bandit":
-        """Returns the bandit of a file; it decides as the saved one would have."""
+    def load(
+        cls, path: str | Path, *, clock: Callable[[], float] = time.time, journal: str | Path | None = None
+    ) -> "Bandit":
+        """Returns the bandit of a file; it decides as the saved one would have.
+
+        Args:
+            path: The file.
+            clock: As for the bandit.
+            journal: The journal of the saved bandit, whose changes since then are made again and which goes on; or a
+                new file.
+        """
+        from coterie.product.replaying import load_with_journal
         from coterie.product.saving import load_bandit
 
-        return load_bandit(Path(path), clock=clock)
+        if journal is None:
+            return load_bandit(Path(path), clock=clock)
+        return load_with_journal(Path(path), Path(journal), clock=clock)
 
     def export(self, folder: str | Path) -> None:
         """Writes the bandit to a new folder as JSON and arrays that anything can read, whole or not at all."""
@@ -291,6 +322,7 @@ class Bandit:
                 "learned_at_once": self._learned_at_once,
                 "stale": self._stale,
                 "belief": self._policy.state(),
+                "journal": None if self._journal is None else self._journal.mark,
                 "events": self._events,
                 "pending": list(self._ledger.pending()),
                 "settled": list(self._ledger.settled()),
@@ -311,6 +343,7 @@ class Bandit:
             self._replay(Events(users, arms, rewards), at_once=state["learned_at_once"])
         if belief is not None:
             self._policy.restore(belief)
+        self._mark = state.get("journal")
         self._policy.n_decisions = state["n_decisions"]
         self._options = dict(state["settings"]["options"])
         self._retired = set(state["retired"])
@@ -330,26 +363,31 @@ class Bandit:
 
     # Users, edges and arms come and go
 
+    @journalled
     def add_user(self, user: UserId, friends: Mapping[Any, float] | None = None) -> None:
         """Adds a user; with friends they have the friends' belief at once."""
         with self._lock:
             self._change(graph=self.graph.add_user(user, friends)[0])
 
+    @journalled
     def remove_user(self, user: UserId) -> None:
         """Removes a user, their rewards and their pending decisions."""
         with self._lock:
             self._change(graph=self.graph.remove_user(user)[0])
 
+    @journalled
     def connect(self, user: UserId, other: UserId, weight: float = 1.0) -> None:
         """Joins two users, or changes the weight of their edge."""
         with self._lock:
             self._change(graph=self.graph.set_edge(user, other, weight)[0])
 
+    @journalled
     def disconnect(self, user: UserId, other: UserId) -> None:
         """Takes the edge of two users away."""
         with self._lock:
             self._change(graph=self.graph.remove_edge(user, other)[0])
 
+    @journalled
     def add_arms(self, arms: Any) -> None:
         """Adds arms with their features."""
         with self._lock:
@@ -362,6 +400,7 @@ class Bandit:
                 )
             self._change(arms=as_arm_pool({**both, **dict(zip(new.ids, new.features, strict=True))}))
 
+    @journalled
     def update_features(self, arms: Any) -> None:
         """Gives arms other features; what was learned of them is kept and belongs to the new features."""
         with self._lock:
@@ -371,6 +410,7 @@ class Bandit:
                 features[self.arms.ids[self.arms.index_of(arm)]] = row
             self._change(arms=as_arm_pool(features))
 
+    @journalled
     def retire_arms(self, arms: Iterable[ArmId]) -> None:
         """Takes arms out of what is shown by default; what was learned of them still counts for the others."""
         with self._lock:
@@ -434,6 +474,7 @@ class Bandit:
         if self._stale and (self._memory.window is not None or self._memory.forgetting**self._stale < FRESH):
             self._relearn()
 
+    @journalled
     def _relearn(self) -> None:
         self._policy = self._taught(self.graph, self.arms, self._events)
         self._stale, self._learned_at_once = 0, len(self._events)

@@ -18,10 +18,24 @@ class Decision:
         arm: The arm chosen.
         mean: The believed reward.
         std: The uncertainty of the belief, without noise.
+        score: What the policy compared.
         explored: Whether uniform exploration chose the arm.
     """
 
-    __slots__ = ("_found", "_seed", "_seen", "_share", "_shown", "arm", "explored", "id", "mean", "std", "user")
+    __slots__ = (
+        "_found",
+        "_seed",
+        "_seen",
+        "_share",
+        "_shown",
+        "arm",
+        "explored",
+        "id",
+        "mean",
+        "score",
+        "std",
+        "user",
+    )
 
     def __init__(
         self,
@@ -36,6 +50,7 @@ class Decision:
     ) -> None:
         self.id, self.user, self.arm = choice.number, choice.user, shown[place]
         self.mean, self.std = considered.mean.item(place), considered.std.item(place)
+        self.score = considered.score.item(place)
         self.explored = place != choice.index
         self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
         self._found: Propensities | None = None

@@ -43,6 +43,7 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "n_decisions": parts["n_decisions"],
         "learned_at_once": parts["learned_at_once"],
         "stale": parts["stale"],
+        "journal": parts["journal"],
     }
     arrays = {
         "graph_starts": weights.indptr.astype(np.int64),

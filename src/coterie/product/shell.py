@@ -10,6 +10,7 @@ from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
 from coterie.product.keeping import kept
 from coterie.product.project.tables import as_whole
+from coterie.product.replaying import replay
 
 SHOWN = 5
 
@@ -48,6 +49,12 @@ def export(path: Path, folder: Path) -> str:
     bandit = Bandit.load(path)
     bandit.export(folder)
     return f"wrote {folder}: {_counted(bandit)}"
+
+
+def replayed(path: Path, journal: Path, decision: int, *, as_json: bool = False) -> str:
+    """Returns in one line a decision made again from a saved bandit and its journal."""
+    made = replay(path, journal, decision=decision)
+    return decision_as_json(made) if as_json else decision_in_words(made)
 
 
 def as_id(text: str, known: Mapping[Any, int]) -> str | int:

@@ -392,6 +392,17 @@ def test_an_expired_decision_is_no_longer_hallucinated() -> None:
     assert bandit._policy.grounds(0, np.array([0])).std[0] > shrunk
 
 
+def test_a_reward_without_decision_does_not_hide_that_another_expired() -> None:
+    now = [0.0]
+    bandit = make(pending="hallucinate", expire_after=10.0, clock=lambda: now[0])
+    bandit.decide("ana", ["a"])
+    now[0] = 20.0
+    bandit.learn("dee", "f", 0.0)
+    plain = make()
+    plain.learn("dee", "f", 0.0)
+    assert bandit.decide("ana", ["a"]).std == pytest.approx(plain.predict("ana")["a"][1])
+
+
 def test_a_batch_with_an_unknown_user_decides_nothing() -> None:
     bandit = make()
     with pytest.raises(UnknownUserError):

@@ -1,0 +1,250 @@
+"""Every change of a bandit as one line of JSON, in the order in which they were made.
+
+{"journal": name, "format": 1, "follows": mark}          the first line; the mark is that of the file it was loaded from
+{"opened": {"coterie": "0.1.0", "numpy": ...}}           whenever a program begins to write
+{"change": 17, "decisions": 9, "rewards": 6, "call": "decide", "with": {"user": "ana"}, "gave": [["tea", 0.1, ...]]}
+
+A change is numbered from 0 and says how many decisions and rewards there were before it. `with` is what it was called
+with: floats so that they come back exactly, a mapping as {"pairs": [[key, value], ...]}, arms as {"ids": [...],
+"features": [...]}. `gave` has arm, mean, std and score of each decision made, so that a replay can check itself, and
+`at` the time, where decisions expire. `replaying.py` reads it.
+"""
+
+import json
+import os
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import wraps
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from uuid import uuid4
+
+import numpy as np
+import scipy
+
+from coterie.errors import JournalError
+from coterie.kernels import ArmPool
+from coterie.product.arms import as_arm_pool
+from coterie.product.decision import Decision
+
+if TYPE_CHECKING:
+    from coterie.product.bandit import Bandit
+
+FORMAT = 1
+CHANGES: set[str] = set()  # the names of the methods whose calls are written down
+TAKES_ARMS = frozenset({"add_arms", "update_features"})
+AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
+ADDS = frozenset({"add_user", "add_users", "add_arms"})
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def journalled(method: Callable[Concatenate["Bandit", P], R]) -> Callable[Concatenate["Bandit", P], R]:
+    """Returns a method of a bandit that writes a line for each call that succeeded, if the bandit keeps a journal.
+
+    What the method calls in turn belongs to it and has no line of its own.
+    """
+    code = method.__code__
+    names = code.co_varnames[1 : code.co_argcount]
+    CHANGES.add(method.__name__)
+
+    @wraps(method)
+    def call(bandit: "Bandit", /, *args: P.args, **kwargs: P.kwargs) -> R:
+        if bandit._journal is None:
+            return method(bandit, *args, **kwargs)
+        with bandit._lock:
+            return bandit._journal.record(bandit, method, names, args, kwargs)
+
+    return call
+
+
+class Steady:
+    """A clock that never goes back and can stand: during a change, and in a replay at the times of the journal."""
+
+    __slots__ = ("_tell", "now", "stands")
+
+    def __init__(self, tell: Callable[[], float], *, stands: bool = False) -> None:
+        self._tell, self.stands, self.now = tell, stands, -inf
+
+    def __call__(self) -> float:
+        """Returns the time in seconds."""
+        if not self.stands:
+            self.now = max(self.now, self._tell())
+        return self.now
+
+
+class Journal:
+    """The end of a journal, where lines are added; each is handed to the system at once.
+
+    Args:
+        path: The file, which ends with a whole line.
+        name: Tells this journal from all others.
+        n_changes: How many changes it holds.
+    """
+
+    def __init__(self, path: Path, *, name: str, n_changes: int = 0) -> None:
+        self.path, self.name, self.n_changes = path, name, n_changes
+        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+        weakref.finalize(self, os.close, self._handle)
+        self._busy = False
+        self._failed = ""
+
+    @classmethod
+    def begin(cls, path: Path, bandit: "Bandit") -> "Journal":
+        """Returns the new journal of a bandit, or raises if there is one in its place."""
+        if path.exists() and path.stat().st_size:
+            rule, remedy = "a journal begins with its bandit", "Give another path, or go on with Bandit.load"
+            raise JournalError(f"{str(path)!r} holds something already", rule, remedy)
+        for each in (*bandit.graph.users, *bandit.arms.ids):
+            _plain(each)
+        journal = cls(path, name=uuid4().hex)
+        journal._write({"journal": journal.name, "format": FORMAT, "follows": bandit._mark})
+        return journal.opened()
+
+    def opened(self) -> "Journal":
+        """Returns this journal after noting which versions write to it now."""
+        self._write({"opened": versions()})
+        return self
+
+    @property
+    def mark(self) -> list[Any] | None:
+        """Where the journal stands, for a saved bandit to be continued from there; none if it lacks a change."""
+        return None if self._failed else [self.name, self.n_changes]
+
+    def record(
+        self,
+        bandit: "Bandit",
+        method: Callable[..., R],
+        names: tuple[str, ...],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+    ) -> R:
+        """Returns what the method does, and adds its line; the caller holds the bandit's lock."""
+        if self._busy:
+            return method(bandit, *args, **kwargs)
+        name = method.__name__
+        self._check_unbroken(name)
+        lasting = _arms_of if name in TAKES_ARMS else _lasting  # what can be read once only is read here
+        args, kwargs = tuple(map(lasting, args)), {key: lasting(value) for key, value in kwargs.items()}
+        asked = {**dict(zip(names, args, strict=False)), **kwargs}
+        if name in ADDS:
+            _check(asked)
+        line = {"change": self.n_changes, "decisions": bandit.n_decisions, "rewards": bandit.n_rewards, "call": name}
+        if bandit._ledger.expire_after is not None:
+            line["at"] = bandit._clock()
+        self._busy = bandit._clock.stands = True  # one time for all that the method does, and one line
+        try:
+            given = method(bandit, *args, **kwargs)
+        finally:
+            self._busy = bandit._clock.stands = False
+        self._add(line, asked, decisions_in(given))
+        return given
+
+    def _check_unbroken(self, name: str) -> None:
+        if self._failed:
+            raise JournalError(
+                f"{name} was refused: {self._failed}",
+                "every change is in the journal",
+                "Save the bandit, and load it with a new journal",
+            )
+
+    def _add(self, line: dict[str, Any], asked: Mapping[str, Any], made: list[Decision]) -> None:
+        try:
+            line["with"] = {key: written(value) for key, value in asked.items()}
+            if made:
+                line["gave"] = [recorded(each) for each in made]
+            self._write(line)
+        except (OSError, JournalError) as error:
+            self._failed = f"change {self.n_changes} could not be written to {str(self.path)!r}: {error}"
+            raise JournalError(
+                f"{line['call']} was done, but {self._failed}",
+                "a journal holds every change",
+                "Make room, save the bandit, and load it with a new journal",
+            ) from None
+        self.n_changes += 1
+
+    def _write(self, line: Mapping[str, Any]) -> None:
+        content = AS_JSON(line).encode() + b"\n"
+        if os.write(self._handle, content) < len(content):
+            raise OSError(28, "No space left on device")
+
+
+def versions() -> dict[str, str]:
+    """Returns the versions that a decision's last bit may depend on."""
+    from coterie import __version__
+
+    return {"coterie": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
+
+
+def decisions_in(given: Any) -> list[Decision]:
+    """Returns the decisions among what a change returned."""
+    together = given if isinstance(given, list) else [given]
+    return [each for each in together if isinstance(each, Decision)]
+
+
+def recorded(decision: Decision) -> list[Any]:
+    """Returns what a line tells of a decision."""
+    return [_plain(decision.arm), decision.mean, decision.std, decision.score]
+
+
+def written(value: Any) -> Any:
+    """Returns an argument as JSON can hold it, or raises if it cannot.
+
+    Examples:
+        >>> written({"ana": 0.1}), written(("tea", np.int64(7)))
+        ({'pairs': [['ana', 0.1]]}, ['tea', 7])
+    """
+    if value is None or isinstance(value, str | int | float):
+        return value
+    if isinstance(value, ArmPool):
+        return {"ids": [_plain(each) for each in value.ids], "features": value.features.tolist()}
+    if isinstance(value, Mapping):
+        return {"pairs": [[_plain(key), written(each)] for key, each in value.items()]}
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, Iterable):
+        return [written(each) for each in value]
+    return _plain(value)
+
+
+def read(value: Any) -> Any:
+    """Returns the argument that was written.
+
+    Examples:
+        >>> read(written({"ana": 0.1, 7: None}))
+        {'ana': 0.1, 7: None}
+    """
+    if isinstance(value, list):
+        return [read(each) for each in value]
+    if isinstance(value, dict):
+        if "ids" in value:
+            return ArmPool(value["features"], ids=value["ids"])
+        return {key: read(each) for key, each in value["pairs"]}
+    return value
+
+
+def _check(asked: Mapping[str, Any]) -> None:
+    """Raises if an id is to be added that cannot be written, before it is there."""
+    written(asked)
+    if "user" in asked:
+        _plain(asked["user"])
+
+
+def _lasting(value: Any) -> Any:
+    return list(value) if isinstance(value, Iterator) else value
+
+
+def _arms_of(value: Any) -> Any:
+    return as_arm_pool(_lasting(value))
+
+
+def _plain(value: Any) -> Any:
+    """Returns an id or a number as a plain one, or raises if it is another thing."""
+    plain = value.item() if isinstance(value, np.generic) else value
+    if isinstance(plain, str | int | float):
+        return plain
+    raise JournalError(
+        f"{value!r} cannot be written to a journal", "ids are texts or whole numbers, and values numbers", "Use such"
+    )

@@ -1,0 +1,188 @@
+"""A journal read back: any decision made again from a saved bandit, or the bandit brought to where the journal ends."""
+
+import json
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from math import inf
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import CoterieError, JournalError
+from coterie.models.need import check_whole
+from coterie.product.bandit import Bandit
+from coterie.product.decision import Decision
+from coterie.product.journal import CHANGES, FORMAT, Journal, Steady, decisions_in, read, recorded, versions
+from coterie.product.saving import load_bandit
+
+ROUNDING = 1e-6  # numbers that differ by less are the same: engine 'exact' may round otherwise after loading
+
+
+def replay(snapshot: str | Path, journal: str | Path, *, decision: int) -> Decision:
+    """Returns a decision as it was made, propensities included, or raises if it cannot be made again.
+
+    Every decision on the way is compared with what the journal says of it. Takes as long as the changes from the
+    snapshot to the decision took.
+
+    Args:
+        snapshot: A file that `Bandit.save` wrote before the decision, while the journal was kept or before it began.
+        journal: The file that was given to the bandit as `journal`.
+        decision: The decision's id.
+    """
+    check_whole("decision", decision, least=0)
+    clock = Steady(lambda: inf, stands=True)
+    bandit = load_bandit(Path(snapshot), clock=clock)
+    if decision < bandit.n_decisions:
+        raise JournalError(
+            f"decision {decision} was made before the snapshot, which holds {bandit.n_decisions} decisions",
+            "a replay goes forward",
+            "Use an earlier snapshot",
+        )
+    lines = Lines(Path(journal))
+    for made in lines.made_again(bandit, clock):
+        for each in made:
+            if each.id == decision:
+                return each
+    cut = "; its last line is cut off" if lines.torn_at is not None else ""
+    raise JournalError(
+        f"decision {decision} is not in {str(journal)!r}, which ends before decision {bandit.n_decisions}{cut}",
+        "a replay needs the journal up to the decision",
+        "Check the number and the file",
+    )
+
+
+def load_with_journal(path: Path, journal: Path, *, clock: Callable[[], float]) -> Bandit:
+    """Returns the bandit of a file after the changes that its journal tells of since, which then goes on."""
+    steady = Steady(clock, stands=True)
+    bandit = load_bandit(path, clock=steady)
+    if not journal.exists() or not journal.stat().st_size:
+        bandit._journal = Journal.begin(journal, bandit)
+    else:
+        bandit._journal = _gone_on(bandit, Lines(journal), steady)
+    steady.stands = False
+    return bandit
+
+
+def _gone_on(bandit: Bandit, lines: "Lines", clock: Steady) -> Journal:
+    for _ in lines.made_again(bandit, clock):
+        pass
+    if lines.torn_at is not None:
+        os.truncate(lines.path, lines.torn_at)
+        warnings.warn(f"the last line of {str(lines.path)!r} was cut off, and is dropped", stacklevel=4)
+    return Journal(lines.path, name=lines.name, n_changes=lines.n_changes).opened()
+
+
+class Lines:
+    """The lines of a journal, read one by one.
+
+    Attributes:
+        path: The file.
+        name: Which journal it is.
+        n_changes: How many changes were read.
+        torn_at: Where a last line begins that is cut off; none if the last one is whole, or is not reached.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.n_changes = path, 0
+        self.torn_at: int | None = None
+        self._versions: dict[str, str] = {}
+        first = next(self._parsed(), {})
+        if "journal" not in first:
+            raise self._wrong("it does not begin as a journal does")
+        if first.get("format") != FORMAT:
+            raise self._wrong(f"it has format {first.get('format')}, and this version of Coterie reads {FORMAT}")
+        self.name, self._follows = first["journal"], first.get("follows")
+
+    def made_again(self, bandit: Bandit, clock: Steady) -> Iterator[list[Decision]]:
+        """Makes each change after the bandit was saved once more, and yields the decisions that it gave."""
+        start = self._start(bandit._mark)
+        for line in self._parsed():
+            if "opened" in line:
+                self._versions = line["opened"]
+            if "change" not in line:
+                continue
+            if line["change"] != self.n_changes:
+                raise self._wrong(f"change {line['change']} stands where change {self.n_changes} belongs")
+            if self.n_changes >= start:
+                yield self._made(bandit, clock, line)
+            self.n_changes += 1
+        if self.n_changes < start:
+            raise self._apart(f"the snapshot was saved after change {start}, and the journal holds {self.n_changes}")
+
+    def _start(self, mark: list[Any] | None) -> int:
+        """Returns the first change after a bandit was saved with this mark."""
+        if mark is not None and mark[0] == self.name:
+            return int(mark[1])
+        if mark == self._follows:
+            return 0
+        raise self._apart("the snapshot was saved with another journal, or none")
+
+    def _made(self, bandit: Bandit, clock: Steady, line: dict[str, Any]) -> list[Decision]:
+        number, call = line["change"], line.get("call")
+        before = line.get("decisions"), line.get("rewards")
+        if before != (bandit.n_decisions, bandit.n_rewards):
+            held = f"{bandit.n_decisions} decisions and {bandit.n_rewards} rewards"
+            raise self._apart(f"change {number} came after {before[0]} and {before[1]}, and the bandit has {held}")
+        if call not in CHANGES:
+            raise self._wrong(f"change {number} is {call!r}, which this version of Coterie does not know")
+        clock.now = line.get("at", clock.now)
+        try:
+            made = decisions_in(getattr(bandit, call)(**{key: read(each) for key, each in line["with"].items()}))
+        except (CoterieError, LookupError, TypeError, AttributeError) as error:
+            raise self._wrong(f"change {number}, {call}, cannot be made again ({error})") from error
+        then = line.get("gave", [])
+        if len(made) != len(then):
+            raise self._wrong(f"change {number} gives {len(made)} decisions and gave {len(then)}")
+        for decision, told in zip(made, then, strict=True):
+            self._compare(decision, told)
+        return made
+
+    def _compare(self, decision: Decision, then: list[Any]) -> None:
+        """Raises if a decision is not the one in the journal, and says what differs."""
+        now = recorded(decision)
+        slack = ROUNDING * max(abs(number) for number in now[1:])
+        same = [now[0] == then[0], *(abs(a - b) <= slack for a, b in zip(now[1:], then[1:], strict=True))]
+        told = zip(("arm", "mean", "std", "score"), now, then, same, strict=True)
+        odd = [f"{what} is {a!r} and was {b!r}" for what, a, b, equal in told if not equal]
+        if odd:
+            here = versions()
+            other = [f"{name} {old}, not {here[name]}" for name, old in self._versions.items() if here[name] != old]
+            remedy = f"Use the versions that wrote it ({', '.join(other)})" if other else "Use the files as written"
+            raise JournalError(
+                f"decision {decision.id} is not the one in {str(self.path)!r}: {', '.join(odd)}",
+                "the same snapshot, journal and versions give the same decision",
+                remedy,
+            )
+
+    def _parsed(self) -> Iterator[dict[str, Any]]:
+        """Yields the lines, from the first; one without an end is the last, and is left out."""
+        place = 0
+        try:
+            with self.path.open("rb") as file:
+                for number, raw in enumerate(file, start=1):
+                    if not raw.endswith(b"\n"):
+                        self.torn_at = place
+                        return
+                    place += len(raw)
+                    yield self._line(number, raw)
+        except OSError as error:
+            raise self._wrong(error.strerror or str(error)) from None
+
+    def _line(self, number: int, raw: bytes) -> dict[str, Any]:
+        try:
+            line = json.loads(raw)
+        except ValueError:
+            line = None
+        if isinstance(line, dict):
+            return line
+        raise self._wrong(f"line {number} is damaged")
+
+    def _wrong(self, why: str) -> JournalError:
+        return JournalError(f"{str(self.path)!r} cannot be replayed: {why}", "a journal is read whole", "Use a backup")
+
+    def _apart(self, why: str) -> JournalError:
+        return JournalError(
+            f"{str(self.path)!r} does not continue the snapshot: {why}",
+            "a bandit that keeps a journal is loaded with it whenever it is changed",
+            "Use the journal that was kept when the snapshot was saved",
+        )
