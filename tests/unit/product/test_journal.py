@@ -345,6 +345,13 @@ def test_handles_are_closed_with_the_bandit(tmp_path: Path) -> None:
         assert len(os.listdir("/proc/self/fd")) <= before + 2
 
 
+def test_every_public_method_reads_or_is_journalled() -> None:
+    """A new method of Bandit that changes something needs `@journalled`, and a step in `Life.take`."""
+    reads = {"predict", "explain", "explain_model", "graph_report", "save", "load", "export", "frozen", "restore"}
+    public = {name for name, value in vars(ct.Bandit).items() if name[0] != "_" and not isinstance(value, property)}
+    assert public - reads == CHANGES - {"_relearn"}
+
+
 def test_arguments_come_back_as_they_were() -> None:
     pool = ct.ArmPool([[0.1, 1e-300]], ids=["a"])
     again = read(json.loads(json.dumps(written({"ana": {"x": None}, 7: 0.1, "arms": pool, "ids": ("a", 7)}))))
