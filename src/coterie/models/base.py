@@ -85,6 +85,10 @@ class Model(ABC):
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std for a user and arms that were checked already."""
 
+    def peek(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std as `read` does, and leaves no trace: what is learned next is the same to the bit."""
+        return self.read(user, arms)
+
     @abstractmethod
     def read_covariance(self, user: int, arms: Any) -> Array:
         """Returns the joint covariance for a user and arms that were checked already."""

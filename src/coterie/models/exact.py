@@ -80,6 +80,13 @@ class ExactModel(ConditionedModel):
         self._scored = user, np.array(arms), solved, mean.copy(), variance
         return mean, np.sqrt(variance)
 
+    def peek(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std, and keeps the row that was scored last."""
+        scored = self._scored
+        mean, std = self.read(user, arms)
+        self._scored = scored
+        return mean, std
+
     def read_covariance(self, user: int, arms: Any) -> Array:
         """Returns the joint covariance."""
         users = np.full(len(arms), user)

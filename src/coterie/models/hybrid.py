@@ -126,6 +126,10 @@ class HybridModel(ConditionedModel):
         """Returns mean and std."""
         return self._inner.read(user, arms)
 
+    def peek(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std, and leaves no trace."""
+        return self._inner.peek(user, arms)
+
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
         return self._inner.read_covariance(user, arms)

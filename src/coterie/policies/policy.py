@@ -209,7 +209,7 @@ class Policy:
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
         row = self._user_row(user)
-        return self.model.read(row, self._candidates(candidates))
+        return self.model.peek(row, self._candidates(candidates))
 
     def covariance(self, user: UserId, candidates: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
