@@ -41,8 +41,37 @@ class Rounds:
             bandit.reward(bandit.decide(user, candidates).id, reward)
 
 
-def rows() -> list[Row]:
+class Joining:
+    """A user who joins 2,000 others with two arms: `add_user` against the belief computed anew."""
+
+    def __init__(self, policy: str, n_rewards: int, n_users: int = 2_000) -> None:
+        rng = np.random.default_rng(0)
+        drawn = ct.make_graph("erdos-renyi", n_users, edge_prob=0.005, seed=0)
+        self.bandit = ct.Bandit(graph=drawn, arms=ct.ArmPool(rng.normal(size=(2, 5))), policy=policy, engine="grid")
+        for _ in range(n_rewards):
+            self.bandit.learn(int(rng.integers(n_users)), int(rng.integers(2)), float(rng.normal()))
+        self.number = n_users
+
+    def add(self) -> None:
+        self.bandit.add_user(self.number, {0: 1.0, 1: 1.0, 2: 1.0})
+        self.number += 1
+
+    def rebuild(self) -> None:
+        self.bandit._relearn(self.bandit._policy.kept())
+
+
+def joining() -> list[Row]:
     out = []
+    for policy, n_rewards in (("lk-gp-ucb", 500), ("auto-ucb", 16)):  # each fit of auto takes a while
+        joins = Joining(policy, n_rewards)
+        mine, theirs = medians(joins.add, joins.rebuild)
+        what = f"{policy}, a user with 3 friends joins 2,000, n*m = 4000"
+        out.append(at_least(what, mine, theirs, 10.0, per="rebuild"))
+    return out
+
+
+def rows() -> list[Row]:
+    out = joining()
     for n_users in (50, 100, 200):
         rounds = Rounds(n_users)
         options: dict[str, Any] = {"graph": rounds.graph, "arms": rounds.arms, "engine": "grid"}

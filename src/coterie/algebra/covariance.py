@@ -15,6 +15,8 @@ from scipy.linalg import blas
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
+STRIP = 256
+
 
 class PendingCovariance:
     """The matrix `start - sum of v v'` over all columns v subtracted so far.
@@ -153,6 +155,26 @@ class PendingCovariance:
         """Drops the pending columns and returns the matrix itself, to be filled anew in place."""
         self._n_pending = 0
         return self._matrix
+
+    def grown(self, cross: Array, corner: Array) -> "PendingCovariance":
+        """Returns this matrix with more rows at its end: `cross` (N x p) with those there, `corner` (p x p). O(N^2).
+
+        Examples:
+            >>> PendingCovariance(np.eye(1)).grown(np.array([[0.5]]), np.array([[2.0]])).column(0)
+            array([1. , 0.5])
+        """
+        size = self.size + len(corner)
+        matrix = np.empty((size, size), order="F")
+        for start in range(0, self.size, STRIP):  # the lower triangle is enough
+            strip = slice(start, min(start + STRIP, self.size))
+            matrix[start : self.size, strip] = self._matrix[start:, strip]
+        matrix[self.size :, : self.size] = cross.T
+        matrix[self.size :, self.size :] = corner
+        out = PendingCovariance(matrix, block_size=self.block_size)
+        # a pending column takes nothing off the new rows: it is zero there
+        out._pending[: self.size, : self._n_pending] = self._pending[:, : self._n_pending]
+        out._n_pending = self._n_pending
+        return out
 
     def _take_off(self, columns: Array) -> None:
         # overwrite_c works in place because the matrix is float64 in Fortran order; the upper triangle is left alone

@@ -39,6 +39,30 @@ def appended(weights: sp.csr_array, friends: Indices, values: Floats) -> sp.csr_
     return from_pairs(n_users + 1, *pairs, np.concatenate([old, values]))
 
 
+def grown(weights: sp.csr_array, newcomers: int) -> sp.csr_array:
+    """Returns the weights with more users, the last, who have no edges; O(edges).
+
+    Examples:
+        >>> grown(canonical([[0.0]]), 1).toarray().tolist()
+        [[0.0, 0.0], [0.0, 0.0]]
+    """
+    out = weights.copy()
+    out.resize((weights.shape[0] + newcomers, weights.shape[0] + newcomers))
+    return canonical(out)
+
+
+def joined(weights: sp.csr_array, ends: Indices, values: Floats) -> sp.csr_array:
+    """Returns the weights with more edges, for pairs (row, later row) that have none yet; O(edges).
+
+    Examples:
+        >>> joined(canonical([[0, 0], [0, 0]]), np.array([[0, 1]]), np.array([2.0])).toarray().tolist()
+        [[0.0, 2.0], [2.0, 0.0]]
+    """
+    rows, cols, old = _upper(weights)
+    pairs = np.concatenate([rows, ends[:, 0]]), np.concatenate([cols, ends[:, 1]])
+    return from_pairs(weights.shape[0], *pairs, np.concatenate([old, values]))
+
+
 def without_user(weights: sp.csr_array, index: int) -> sp.csr_array:
     """Returns the weights without one user; those after it move up by one; O(edges).
 

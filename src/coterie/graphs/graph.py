@@ -21,7 +21,7 @@ from coterie.graphs.adjacency import (
     user_id,
 )
 from coterie.graphs.build import NearestWeights, read_edges, read_features, read_networkx, read_table
-from coterie.graphs.edits import GraphChange, appended, reweighted, without_user
+from coterie.graphs.edits import GraphChange, appended, grown, joined, reweighted, without_user
 from coterie.graphs.laplacian import Components
 from coterie.graphs.rewiring import swapped_pairs
 from coterie.graphs.spectrum import Spectrum
@@ -219,6 +219,41 @@ class UserGraph(StoredGraph):
         weights = appended(self._weights, rows, np.array(list(near.values()), dtype=np.float64))
         edges = tuple((new, friend, 0.0, weight) for friend, weight in near.items())
         return self._wrap((*self.users, new), weights), GraphChange("add-user", (new,), edges)
+
+    def add_users(self, users: Mapping[Any, Mapping[Any, float] | None]) -> tuple[Self, GraphChange]:
+        """Returns the graph with more users, in the last rows; friends may be newcomers too. O(edges).
+
+        Examples:
+            >>> graph, change = UserGraph.from_edges([("ana", "bo")]).add_users({"cy": {"bo": 2.0}, "dee": {"cy": 1.0}})
+            >>> graph.users, change.edges
+            (('ana', 'bo', 'cy', 'dee'), (('cy', 'bo', 0.0, 2.0), ('dee', 'cy', 0.0, 1.0)))
+        """
+        if not isinstance(users, Mapping):
+            rule = "users maps newcomers to their friends"
+            raise GraphError(f"users = {users!r} is not a mapping", rule, "Pass a dict such as {'eve': {'ana': 1.0}}")
+        graph = self._wrap((*self.users, *self._new_ids(users)), grown(self._weights, len(users)))
+        near: dict[frozenset[int], tuple[Hashable, Hashable, float, float]] = {}
+        for user, friends in users.items():
+            if not isinstance(friends, Mapping | None):
+                rule = "friends maps users to weights"
+                raise GraphError(f"friends = {friends!r} is not a mapping", rule, "Pass a dict such as {'ana': 1.0}")
+            for friend, weight in (friends or {}).items():
+                edge = (user, user_id(friend), 0.0, _positive(user, friend, weight))
+                first = near.setdefault(frozenset((graph.index_of(user), graph.index_of(friend))), edge)
+                if first[-1] != edge[-1]:
+                    problem = f"edge {(user, friend)!r} has weights {first[-1]!r} and {edge[-1]!r}"
+                    raise GraphError(problem, "an edge has one weight", "Name it once")
+        ends = np.array([sorted(pair) for pair in near], dtype=np.int64).reshape(-1, 2)
+        weights = joined(graph._weights, ends, np.array([edge[-1] for edge in near.values()], dtype=np.float64))
+        return self._wrap(graph.users, weights), GraphChange("add-user", tuple(users), tuple(near.values()))
+
+    def _new_ids(self, users: Iterable[Any]) -> list[Hashable]:
+        """Returns ids that the graph does not know yet, or raises."""
+        new = [user_id(user) for user in users]
+        for user in new:
+            if user in self:
+                raise DuplicateIdError(f"user {user!r} is in the graph already", "user ids are unique", "Use another")
+        return new
 
     def remove_user(self, user: Hashable) -> tuple[Self, GraphChange]:
         """Returns the graph without the user; users in later rows move up by one; O(edges).

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from coterie.contracts import Array, Drift
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError
 from coterie.kernels.joint import JointKernel
+from coterie.kernels.links import Link
 from coterie.models.history import History
 
 Index = NDArray[np.intp]
@@ -215,6 +216,13 @@ class Model(ABC):
             self._shift(-shift)
             self._reconfigure(self.kernel, self._noise_var)
             raise
+
+    def relink(self, link: Link) -> bool:  # noqa: ARG002 - an engine that can says so
+        """Takes a change of the user covariance at less than the cost of a rebuild; returns whether it could.
+
+        The belief is then that of the same observations; where it could not, nothing has changed.
+        """
+        return False
 
     def _shift(self, amount: float) -> None:
         """Adds an amount to every remembered reward; the belief is rebuilt right after."""

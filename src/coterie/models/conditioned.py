@@ -15,6 +15,7 @@ import numpy as np
 from coterie.algebra import CoterieError, JitterLog, NumericalError
 from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
+from coterie.kernels.links import Link
 from coterie.models.base import DRIFT_TOLERANCE, Index, Model
 from coterie.models.history import History
 
@@ -79,6 +80,15 @@ class ConditionedModel(Model):
         self.kernel = kernel
         self._noise_var = noise_var
 
+    def _relink(self, link: Link) -> tuple[float, float] | None:  # noqa: ARG002 - an engine that can says so
+        """Takes a change of the user covariance, if it can; otherwise, and on an error, nothing has changed.
+
+        Returns:
+            How much more log det S is given the observations than before them, and m' S^-1 m, with S the covariance of
+            what is seen to be zero (noise included) and m its mean.
+        """
+        return None
+
     # What a caller sees
 
     @property
@@ -124,6 +134,22 @@ class ConditionedModel(Model):
             self.history = before
             self.rebuild()
             raise
+
+    def relink(self, link: Link) -> bool:
+        """Takes a change of the user covariance at less than the cost of a rebuild; returns whether it could.
+
+        For z = 0 is what the change says and y the rewards, p(y | z) = p(y) p(z | y) / p(z).
+        """
+        try:
+            found = self._relink(link)
+        except CoterieError:
+            return False
+        if found is None:
+            return False
+        log_det, fit = found
+        self._info_gain += log_det
+        self._log_likelihood -= 0.5 * (fit + log_det)
+        return True
 
     def rebuild(self) -> None:
         """Computes the belief anew, in place, from the collapsed history."""

@@ -10,11 +10,13 @@ from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solv
 from coterie.algebra.covariance import default_block_size
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
-from coterie.models.base import Index
+from coterie.kernels.links import Link
+from coterie.models.base import Index, check_ratio
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.kinds import merged
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
+from coterie.models.whitening import arm_whitener, is_gentle
 
 
 class GridModel(ConditionedModel):
@@ -32,6 +34,8 @@ class GridModel(ConditionedModel):
 
     engine = "grid"
     kernel: PoolKernel
+    _merged: PoolKernel
+    _cov: PendingCovariance
 
     def __init__(
         self,
@@ -94,6 +98,55 @@ class GridModel(ConditionedModel):
         self._mean += columns @ surprise
         self._variance -= np.einsum("ij,ij->i", columns, columns)
         return log_det_of_factor(factor), float(surprise @ surprise)
+
+    def _relink(self, link: Link) -> tuple[float, float] | None:
+        whitener = arm_whitener(self.kernel.arm_cov)
+        if whitener is None or self._merged is not self.kernel or not is_gentle(link, whitener, self._cov.size):
+            return None
+        kernel = PoolKernel(link.user_cov, self.kernel.arm_cov)
+        check_ratio(kernel.max_variance([]), self._noise_var)
+        require_grid_memory(kernel, self._memory_limit)
+        cov, mean, variance = self._with_newcomers(link)
+        columns, factor = self._seen_to_be_zero(cov, link, whitener)
+        fit = solve_lower(factor, np.kron(link.combinations, whitener).T @ mean) if len(factor) else np.zeros(0)
+        for column in columns.T:
+            cov.subtract(column)
+        self._cov, self._mean = cov, mean - columns @ fit
+        self._variance = variance - np.einsum("ij,ij->i", columns, columns)
+        self.kernel = self._merged = kernel
+        self._starts = [user * kernel.n_arms for user in range(kernel.n_users)]
+        self._scale = float(kernel.pair_variances().max())
+        before = cholesky(link.noise + link.spread, self.jitter) if len(factor) else factor
+        return log_det_of_factor(factor) - whitener.shape[1] * log_det_of_factor(before), float(fit @ fit)
+
+    def _with_newcomers(self, link: Link) -> tuple[PendingCovariance, Array, Array]:
+        """Returns covariance, mean and variance with newcomers who are joined to nobody yet."""
+        if not link.newcomers:
+            return self._cov, self._mean, self._variance
+        n_users, n_arms = self.kernel.n_users, self.kernel.n_arms
+        cross, mean = np.zeros((self._cov.size, n_arms)), np.zeros(n_arms)
+        if link.share:
+            cross = link.share * self._cov.times(np.tile(np.eye(n_arms), (n_users, 1)))
+            mean = link.share * self._mean.reshape(n_users, n_arms).sum(axis=0)
+        among = link.share * cross.reshape(n_users, n_arms, n_arms).sum(axis=0)
+        corner = np.kron(link.residual, self.kernel.arm_cov) + np.tile(among, (link.newcomers, link.newcomers))
+        return (
+            self._cov.grown(np.tile(cross, (1, link.newcomers)), corner),
+            np.concatenate([self._mean, np.tile(mean, link.newcomers)]),
+            np.concatenate([self._variance, corner.diagonal()]),
+        )
+
+    def _seen_to_be_zero(self, cov: PendingCovariance, link: Link, whitener: Array) -> tuple[Array, Array]:
+        """Returns the columns to take off for a link's combinations, and the factor of their covariance with noise."""
+        weights: Array = np.kron(link.combinations, whitener).astype(np.float64, copy=False)
+        pairs = np.flatnonzero(weights.any(axis=1))
+        few = 4 * len(pairs) < cov.size
+        columns = np.asfortranarray(cov.columns(pairs) @ weights[pairs] if few else cov.times(weights))
+        if not columns.shape[1]:
+            return columns, np.zeros((0, 0))
+        inner = weights.T @ columns + np.kron(link.noise, np.eye(whitener.shape[1]))
+        factor = cholesky(inner, self.jitter)
+        return blas.dtrsm(1.0, factor, columns, side=1, lower=1, trans_a=1, overwrite_b=1), factor
 
     def _detach(self) -> None:
         size = self._merged.n_pairs

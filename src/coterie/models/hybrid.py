@@ -6,6 +6,7 @@ from typing import Any
 
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
+from coterie.kernels.links import Link
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.exact import ExactModel
@@ -139,6 +140,11 @@ class HybridModel(ConditionedModel):
 
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         return self._inner._condition(users, arms, values, noise)
+
+    def _relink(self, link: Link) -> tuple[float, float] | None:
+        found = self._inner._relink(link)
+        self.kernel = require_pool(self._inner.kernel, self.engine)
+        return found
 
     def _belief_at_rows(self) -> tuple[Array, Array]:
         return self._inner._belief_at_rows()

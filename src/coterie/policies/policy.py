@@ -1,6 +1,6 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
 from math import sqrt
@@ -23,11 +23,13 @@ from coterie.errors import (
     or_similar,
 )
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, PoolKernel
+from coterie.kernels import ArmPool, PoolKernel, UserKernel
+from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
 from coterie.policies.draws import Draws
 from coterie.policies.followers import Follower
+from coterie.policies.relinking import link_between
 from coterie.policies.scores import Score, joint_thompson
 from coterie.policies.widths import Width, checked_width, width_at
 
@@ -95,10 +97,11 @@ class Policy:
         width: Width,
         followers: Sequence[Follower] = (),
         seed: int = 0,
+        user_kernel: UserKernel | None = None,
     ) -> None:
         _check_parts(graph, arms, model, score)
         self.name = name
-        self.graph = graph
+        self._take_graph(graph)
         self.arms = arms
         self._model = model
         self.width = checked_width(width)
@@ -108,8 +111,7 @@ class Policy:
         self._followers = tuple(followers)
         self._refused = ""
         self._draws = Draws(seed)
-        self._users = graph.users
-        self._user_index = dict(graph.index)
+        self._user_kernel = user_kernel
         self._arm_ids = arms.ids if arms else ()
         self._arm_index = dict(arms.index) if arms else {}
         self.doubt: Model | None = None
@@ -206,6 +208,28 @@ class Policy:
             self._model = restore_model(state["model"], kernel)
         self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
 
+    def kept(self) -> dict[str, Any] | None:
+        """Returns what was learned of the settings, as plain values that mean the same on another graph, if any."""
+        return None
+
+    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:  # noqa: ARG002 - only some learn settings
+        """Forgets all rewards and learns this history, with settings that were kept."""
+        self.relearn(history)
+
+    def relink(self, graph: UserGraph) -> bool:
+        """Takes a graph with more users or heavier edges at less than the cost of a rebuild; returns whether it could.
+
+        The belief is then the one that the same rewards give on that graph, with the same settings. Where it could not,
+        nothing has changed: make a policy on that graph, and let it learn them.
+        """
+        link = link_between(self.graph, graph, self._form(), self._model) if self.collapses else None
+        if link is None or not self._model.relink(link):
+            return False
+        self._linked(link)
+        self._take_graph(graph)
+        self.doubt = None
+        return True
+
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
         row = self._user_row(user)
@@ -243,6 +267,16 @@ class Policy:
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
         return f"{self.name}: {self.model.explain()}{self._refused}"
+
+    def _take_graph(self, graph: UserGraph) -> None:
+        self.graph, self._users, self._user_index = graph, graph.users, dict(graph.index)
+
+    def _form(self) -> GraphCovariance | None:
+        """Returns what the user covariance is made of, if its changes have a closed form."""
+        return GraphCovariance.of(self._user_kernel)
+
+    def _linked(self, link: Link) -> None:
+        """Takes note of a change of graph that the belief has followed."""
 
     def _chosen(self, row: int, arms: Any, found: "Considered") -> Choice:
         """Counts the decision and returns its record."""

@@ -159,6 +159,7 @@ def make_policy(
         "width": checked_width(recipe.width if width is None else width),
         "followers": [*followers, *([learned] if learned else [])],
         "seed": seed,
+        "user_kernel": users,
     }
     if recipe.staged and expected_rounds is not None:
         check_whole("expected_rounds", expected_rounds)

@@ -370,6 +370,12 @@ class Bandit:
             self._change(graph=self.graph.add_user(user, friends)[0])
 
     @journalled
+    def add_users(self, users: Mapping[Any, Mapping[Any, float] | None]) -> None:
+        """Adds several users with their friends, who may be newcomers too, as one change."""
+        with self._lock:
+            self._change(graph=self.graph.add_users(users)[0])
+
+    @journalled
     def remove_user(self, user: UserId) -> None:
         """Removes a user, their rewards and their pending decisions."""
         with self._lock:
@@ -476,14 +482,16 @@ class Bandit:
 
     @journalled
     def _relearn(self) -> None:
-        self._policy = self._taught(self.graph, self.arms, self._events)
+        self._policy = self._taught(self.graph, self.arms, self._events, None)
         self._stale, self._learned_at_once = 0, len(self._events)
 
-    def _taught(self, graph: UserGraph, arms: ArmPool, events: Events) -> Policy:
+    def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
         policy = self._make(graph, arms)
         policy.n_decisions = self._policy.n_decisions
-        if policy.collapses:
+        if kept is not None:
+            policy.relearn_as(kept, events.history(self._memory.weights(len(events))))
+        elif policy.collapses:
             policy.relearn(events.history(self._memory.weights(len(events))))
         else:
             users, columns = [graph.users[row] for row in events.users], [arms.ids[row] for row in events.arms]
@@ -491,12 +499,20 @@ class Bandit:
         return policy
 
     def _change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> None:
-        """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither."""
+        """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither.
+
+        What was learned of the settings stays when only the graph changes. Where the belief can follow the change, it
+        is not computed anew; rewards that have faded since must be.
+        """
+        if arms is None and graph is not None and not self._stale and self._policy.relink(graph):
+            self._learned_at_once = len(self._events)
+            return
+        kept = self._policy.kept() if arms is None else None
         graph, arms = graph or self.graph, arms or self.arms
         users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
         columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
         events, places = self._events.kept(users, columns)
-        self._policy, self._events, self._stale = self._taught(graph, arms, events), events, 0
+        self._policy, self._events, self._stale = self._taught(graph, arms, events, kept), events, 0
         self._learned_at_once = len(events)
         self._ledger.renumber(places, users, columns)
 

@@ -1,5 +1,6 @@
 """Edits: each returns a new graph and the record of the change."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,31 @@ def test_a_new_user_may_stand_alone() -> None:
     graph, change = GRAPH.add_user(np.int64(7))
     assert graph.neighbours(7) == {}
     assert change == GraphChange(kind="add-user", users=(7,))
+
+
+def test_a_cohort_is_as_its_users_one_by_one() -> None:
+    graph, change = GRAPH.add_users({"d": {"e": 2.0, "a": 0.5}, "e": {"d": 2.0}, "f": None})
+    slow = GRAPH.add_user("d", {"a": 0.5})[0].add_user("e", {"d": 2.0})[0].add_user("f")[0]
+    assert graph == slow
+    assert change.users == ("d", "e", "f")
+    assert change.edges == (("d", "e", 0.0, 2.0), ("d", "a", 0.0, 0.5))
+
+
+@pytest.mark.parametrize(
+    ("users", "error", "named"),
+    [
+        ({"d": {}, "a": {}}, DuplicateIdError, "'a'"),
+        ({"d": {"z": 1.0}}, UnknownUserError, "'z'"),
+        ({"d": {"e": 1.0}, "e": {"d": 2.0}}, GraphError, "one weight"),
+        ({"d": ["a"]}, GraphError, "mapping"),
+        (["d"], GraphError, "mapping"),
+        ({"d": {"d": 1.0}}, GraphError, "'d'"),
+        ({"d": {"a": -1.0}}, GraphError, "-1.0"),
+    ],
+)
+def test_a_bad_cohort_is_told(users: Any, error: type[CoterieError], named: str) -> None:
+    with pytest.raises(error, match=re.escape(named)):
+        GRAPH.add_users(users)
 
 
 def test_removing_a_user_moves_the_later_ones_up() -> None:

@@ -1,7 +1,7 @@
 """A policy that learns its own hyperparameters, on epochs that double."""
 
-from collections.abc import Callable
-from math import isfinite
+from collections.abc import Callable, Mapping
+from math import exp, isfinite, log
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from coterie.contracts import Array
 from coterie.errors import CoterieError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
@@ -31,6 +32,10 @@ class AutoPolicy(Policy):
     give the same choices. Beyond 1,500 distinct pairs a fit looks at a sample of users with all their pairs, so that it
     costs no more than then.
 
+    A change of the graph keeps what was learned until the next fit: the ridge, the scale exp(graph) / mean(g) of
+    (L + ridge I)^-1, and all else. So the graph part means the same between two users as before, however many others
+    there are now; its share of the variance, exp(graph), follows the mean of g on the new graph.
+
     Args:
         parts: What the kernel is made of.
         **rest: As for `Policy`; the model is one on `parts.kernel(...)`.
@@ -38,10 +43,19 @@ class AutoPolicy(Policy):
 
     def __init__(self, *, parts: Parts, hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
-        self.parts = parts
+        self._parts: Parts | None = parts
+        self._mean_gain = 0.0  # of the graph part, where there are no parts to tell
         self.hyper = hyper
         self.centre = 0.0
         self.fits: list[tuple[int, Hyper]] = []
+
+    @property
+    def parts(self) -> Parts:
+        """What the kernel is made of; O(n^3) for the first time on a graph."""
+        if self._parts is None:
+            assert self.arms is not None
+            self._parts = Parts.of(self.graph, self.arms)
+        return self._parts
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
@@ -76,6 +90,37 @@ class AutoPolicy(Policy):
         self.centre = 0.0
         if len(history):
             self._refit(self.n_rewards)
+
+    def kept(self) -> dict[str, Any]:
+        """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
+        fits = [[t, list(hyper)] for t, hyper in self.fits]
+        return {"hyper": list(self.hyper), "scale": log(self._form().scale), "centre": self.centre, "fits": fits}
+
+    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
+        """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
+        given = Hyper(*kept["hyper"])
+        hyper = given._replace(graph=kept["scale"] + log(self.parts.mean_gain(given.ridge)))
+        self._model.retune(self.parts.kernel(hyper), hyper.noise_var)
+        history.shift(-kept["centre"])
+        self._model.relearn(history)
+        self.hyper, self.centre = hyper, kept["centre"]
+        self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
+
+    def _form(self) -> GraphCovariance:
+        h = self.hyper
+        scale = exp(h.graph) / self._gain()
+        return GraphCovariance(ridge=exp(h.ridge), scale=scale, own=exp(h.own), common=exp(h.common))
+
+    def _gain(self) -> float:
+        """Returns the mean of g on this graph."""
+        return self._mean_gain if self._parts is None else self._parts.mean_gain(self.hyper.ridge)
+
+    def _linked(self, link: Link) -> None:
+        form, before = self._form(), self.graph.n_users
+        traces = before * self._gain() + link.newcomers / form.ridge - link.lost / form.scale
+        self._mean_gain = traces / (before + link.newcomers)
+        self._parts = None
+        self.hyper = self.hyper._replace(graph=log(form.scale * self._mean_gain))
 
     def _decide(self, row: int, arms: Any, number: int) -> Considered:
         found = super()._decide(row, arms, number)

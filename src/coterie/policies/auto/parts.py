@@ -98,6 +98,10 @@ class Parts:
         spectrum, change = g / mean, slope / mean - g * (slope.mean() / mean**2)
         return (self.eigenvectors * spectrum) @ self.eigenvectors.T, change
 
+    def mean_gain(self, ridge: float) -> float:
+        """Returns the mean of g for this log ridge: what G is divided by."""
+        return float((1 / (self.eigenvalues + exp(ridge))).mean())
+
     def smooth_part(self, lengthscale: float) -> Array:
         """Returns SE for this log length-scale."""
         return np.asarray(np.exp(self.squared_distance * (-0.5 * exp(-2 * lengthscale))))
