@@ -59,6 +59,13 @@ class BlockWeights:
         """Returns the covariance of a block's weights, to be read only."""
         return np.asarray(self._tables[block, : self._width])
 
+    def move(self, block: int, row: Array, change: float) -> tuple[float, float]:
+        """Moves a block's mean by its covariance with a row's product, times a number; returns what `read` did."""
+        mean, variance = self.read(block, row[None, :])
+        table = self._tables[block]
+        table[self._width] += change * np.dot(table[: self._width], row)
+        return float(mean[0]), float(variance[0])
+
     def condition(self, block: int, row: Array, value: float, noise: float) -> tuple[float, float]:
         """Conditions on one value of a row's product; returns its predictive variance, and its surprise. O(d^2)."""
         table = self._tables[block]

@@ -217,6 +217,13 @@ class Model(ABC):
             self._reconfigure(self.kernel, self._noise_var)
             raise
 
+    def revise(self, user: int, arm: Any, before: float, after: float) -> bool:  # noqa: ARG002 - an engine that can says so
+        """Puts a reward in the place of one it has learned, cheaper than by a rebuild; returns whether it could.
+
+        The belief is then that of the observations with the new one in them; where it could not, nothing has changed.
+        """
+        return False
+
     def relink(self, link: Link) -> bool:  # noqa: ARG002 - an engine that can says so
         """Takes a change of the user covariance at less than the cost of a rebuild; returns whether it could.
 

@@ -23,6 +23,7 @@ LOG_2PI = log(2 * pi)
 CHUNK = 128
 FIRST_SHARE = 1e-3
 STAGED_RATIO = 1e5
+LONGEST_MOVE = 1e4
 
 
 class ConditionedModel(Model):
@@ -89,6 +90,14 @@ class ConditionedModel(Model):
         """
         return None
 
+    def _move(self, user: int, arm: Any, change: float) -> tuple[float, float] | None:  # noqa: ARG002 - as above
+        """Moves the mean by its covariance with a pair, times a number, if it can.
+
+        Returns:
+            Mean and variance of the pair before.
+        """
+        return None
+
     # What a caller sees
 
     @property
@@ -134,6 +143,32 @@ class ConditionedModel(Model):
             self.history = before
             self.rebuild()
             raise
+
+    def revise(self, user: int, arm: Any, before: float, after: float) -> bool:
+        """Puts a reward in the place of one it has learned, cheaper than by a rebuild; returns whether it could.
+
+        The mean moves by cov(., pair) (after - before) / noise_var and no variance changes. The evidence follows from
+        M^-1 = (I - cov / noise_var) / noise_var, with M the covariance of the rewards. Where observations are very
+        precise beside the prior, or the two rewards far apart (a slip of the decimal point), this would lose digits:
+        it is left to a rebuild.
+        """
+        row = self.history.rows.get(self.kernel.key(user, arm))
+        largest = self.max_variance
+        if (
+            row is None
+            or largest > STAGED_RATIO * self._noise_var
+            or abs(after - before) > LONGEST_MOVE * sqrt(largest)
+        ):
+            return False
+        change = (after - before) / self._noise_var
+        found = self._move(user, arm, change)
+        if found is None:
+            return False
+        mean, variance = found
+        gap = 2 * (before - mean) + (after - before) * (1 - variance / self._noise_var)
+        self._log_likelihood -= 0.5 * change * gap
+        self.history.revise(row, before, after)
+        return True
 
     def relink(self, link: Link) -> bool:
         """Takes a change of the user covariance at less than the cost of a rebuild; returns whether it could.

@@ -252,6 +252,15 @@ class FeaturesModel(ConditionedModel):
         counts = np.sum(np.log(count) - np.log(np.where(first, 1.0, old_count)))
         return 0.5 * float(normaliser + moved - counts - n_contrasts * (LOG_2PI + log(noise_var)) - scatter / noise_var)
 
+    def _move(self, user: int, arm: int, change: float) -> tuple[float, float] | None:
+        if self._has_own:
+            return None
+        row = self._rows(np.array([user]), np.array([arm]))
+        column = self._cov.times(row.T)[:, 0]
+        before = float(row[0] @ self._weights), float(row[0] @ column)
+        self._weights += change * column
+        return before
+
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         rows = self._rows(users, arms)
         columns = np.asfortranarray(self._cov.times(rows.T))

@@ -99,6 +99,12 @@ class GridModel(ConditionedModel):
         self._variance -= np.einsum("ij,ij->i", columns, columns)
         return log_det_of_factor(factor), float(surprise @ surprise)
 
+    def _move(self, user: int, arm: int, change: float) -> tuple[float, float]:
+        pair = self._starts[user] + arm
+        before = float(self._mean[pair]), float(self._variance[pair])
+        self._mean = self._mean + change * self._cov.column(pair)
+        return before
+
     def _relink(self, link: Link) -> tuple[float, float] | None:
         whitener = arm_whitener(self.kernel.arm_cov)
         if whitener is None or self._merged is not self.kernel or not is_gentle(link, whitener, self._cov.size):

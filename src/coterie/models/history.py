@@ -68,6 +68,25 @@ class History:
             self.means[row] += gap * count / total
             self.counts[row] = total
 
+    def revise(self, row: int, before: float, after: float) -> None:
+        """Puts a reward of a row in the place of one that it holds. O(1).
+
+        Examples:
+            >>> history = History()
+            >>> for reward in (1.0, 5.0): history.add("pair", 0, 3, reward)
+            >>> history.revise(0, 5.0, 2.0)
+            >>> history.means, history.scatters
+            ([1.5], [0.5])
+        """
+        old = self.means[row]
+        new = old + (after - before) / self.counts[row]
+        self.scatters[row] = max(self.scatters[row] + (after - before) * (after - new + before - old), 0.0)
+        self.means[row] = new
+
+    def rekey(self, key: Callable[[int, Any], Hashable]) -> None:
+        """Takes other names of the pairs. O(rows)."""
+        self.rows = {key(user, arm): row for row, (user, arm) in enumerate(zip(self.users, self.arms, strict=True))}
+
     def shift(self, amount: float) -> None:
         """Adds the same amount to every reward. O(rows)."""
         self.means = [mean + amount for mean in self.means]

@@ -141,6 +141,9 @@ class HybridModel(ConditionedModel):
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         return self._inner._condition(users, arms, values, noise)
 
+    def _move(self, user: int, arm: int, change: float) -> tuple[float, float] | None:
+        return self._inner._move(user, arm, change)
+
     def _relink(self, link: Link) -> tuple[float, float] | None:
         found = self._inner._relink(link)
         self.kernel = require_pool(self._inner.kernel, self.engine)

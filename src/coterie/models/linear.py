@@ -104,6 +104,9 @@ class LinearModel(ConditionedModel):
         each = [self._weights.condition(*one) for one in together]
         return sum(log(variance) for variance, _ in each), sum(gap * gap / variance for variance, gap in each)
 
+    def _move(self, user: int, arm: int, change: float) -> tuple[float, float]:
+        return self._weights.move(self._kinds[user], self._features[arm], change)
+
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         pool = require_pool(kernel, self.engine)
         kinds, smaller = merged(pool)
@@ -176,6 +179,12 @@ class SharedWeights:
         self._mean += (surprise / root) * column
         self._cov.commit()
         return variance, surprise
+
+    def move(self, user: int, row: Array, change: float) -> tuple[float, float]:
+        """Moves the mean by its covariance with a row's product, times a number; returns what `read` did."""
+        mean, variance = self.read(user, row[None, :])
+        self._mean += change * self._cov.next_combination(user * self._width, row)
+        return float(mean[0]), float(variance[0])
 
     def condition_many(
         self, users: Index, rows: Array, values: Array, noise: Array, jitter: JitterLog, scale: float

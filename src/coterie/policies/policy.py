@@ -208,6 +208,13 @@ class Policy:
             self._model = restore_model(state["model"], kernel)
         self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
 
+    def revise(self, row: int, column: Any, before: float, after: float) -> bool:
+        """Puts a reward in the place of one learned before, for a user's row and an arm as the model knows it.
+
+        Returns whether it could, at less than the cost of learning all anew; settings stay as they are.
+        """
+        return self.collapses and self._model.revise(row, column, before, after)
+
     def kept(self) -> dict[str, Any] | None:
         """Returns what was learned of the settings, as plain values that mean the same on another graph, if any."""
         return None

@@ -468,9 +468,15 @@ class Bandit:
         self._policy.doubt = doubt
 
     def _replace(self, event: int, value: float) -> None:
-        before, self._events.rewards[event] = self._events.rewards[event], value
+        """Puts a reward in the place of an earlier one; what was learned of the settings stays until the next fit."""
+        pair, before = (self._events.users[event], self._events.arms[event]), self._events.rewards[event]
+        if not self._memory.fades and self._policy.revise(*pair, before, value):
+            self._events.rewards[event] = value
+            self._kept, self._learned_at_once = self._policy.kept(), len(self._events)
+            return
+        self._events.rewards[event] = value
         try:
-            self._relearn()
+            self._relearn(self._policy.kept())
         except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
             self._events.rewards[event] = before
             raise

@@ -96,6 +96,37 @@ def test_a_replaced_reward_is_as_if_only_the_last_had_come() -> None:
     assert one.n_rewards == 3
 
 
+@pytest.mark.parametrize("engine", ["grid", "linear", "features", "exact", "dense"])
+@pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb", "club"])
+def test_a_replaced_reward_is_as_learned_anew_on_every_engine(engine: str, policy: str) -> None:
+    bandit = make(policy=policy, engine=engine)
+    decisions = [bandit.decide(user) for user in ("ana", "bo", "cy", "ana", "dee") * 3]
+    for each in decisions:
+        bandit.reward(each.id, float(each.id % 4))
+    made, kept = bandit._policy, bandit._policy.kept()
+    bandit.reward(3, 7.0, replace=True)
+    bandit.reward(3, -2.0, replace=True)
+    assert (bandit._policy is made) is (engine in ("grid", "linear", "features") and policy != "club")
+    after = bandit._policy.kept()
+    if kept is not None and after is not None:  # hyperparameters stay until the next fit
+        assert after["fits"] == kept["fits"]
+        assert after["hyper"] == pytest.approx(kept["hyper"])
+    got = beliefs(bandit)
+    assert bandit._events.rewards[3] == -2.0
+    bandit._relearn(bandit._policy.kept())
+    for user, arms in beliefs(bandit).items():
+        np.testing.assert_allclose(list(arms.values()), list(got[user].values()), atol=1e-9)
+
+
+def test_a_slip_of_the_pen_leaves_no_trace() -> None:
+    one, other = make(), make()
+    for bandit, reward in ((one, 1e14), (other, 1.0)):
+        bandit.reward(bandit.decide("ana", ["a"]).id, reward)
+        bandit.learn("bo", "b", 2.0)
+    one.reward(0, 1.0, replace=True)
+    assert_same(one, other)
+
+
 def test_pending_decisions_have_a_limit_and_an_expiry() -> None:
     now = [0.0]
     bandit = make(max_pending=2, expire_after=10.0, clock=lambda: now[0])

@@ -91,6 +91,10 @@ class AutoPolicy(Policy):
         if len(history):
             self._refit(self.n_rewards)
 
+    def revise(self, row: int, column: Any, before: float, after: float) -> bool:
+        """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""
+        return super().revise(row, column, before - self.centre, after - self.centre)
+
     def kept(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
