@@ -70,8 +70,27 @@ def joining() -> list[Row]:
     return out
 
 
+def deciding() -> list[Row]:
+    """200 users among 20 candidates, at once and one after another."""
+    rounds, out = Rounds(100), []
+    for policy in ("lk-gp-ucb", "auto-ucb", "lk-gp-ts"):
+        bandit = ct.Bandit(graph=rounds.graph, arms=rounds.arms, policy=policy, engine="grid")
+        for user, candidates, reward in rounds.rounds[:64]:
+            bandit.learn(user, candidates[0], reward)
+        users, shown = list(rounds.graph.users) * 2, list(rounds.arms.ids)
+        at_once = partial(bandit.decide_many, users, shown)
+        mine, theirs = medians(at_once, partial(_one_by_one, bandit, users, shown), repeats=25)
+        out.append(at_least(f"{policy}, decide_many, 200 users x 20", mine, theirs, 1.0, per="a loop of decide"))
+    return out
+
+
+def _one_by_one(bandit: ct.Bandit, users: list[Any], shown: list[Any]) -> None:
+    for user in users:
+        bandit.decide(user, shown)
+
+
 def rows() -> list[Row]:
-    out = joining()
+    out = joining() + deciding()
     for n_users in (50, 100, 200):
         rounds = Rounds(n_users)
         options: dict[str, Any] = {"graph": rounds.graph, "arms": rounds.arms, "engine": "grid"}

@@ -90,6 +90,11 @@ class Model(ABC):
         """Returns mean and std as `read` does, and leaves no trace: what is learned next is the same to the bit."""
         return self.read(user, arms)
 
+    def read_many(self, users: Index, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std of the same arms for several users, a row each, to the bit as `read` does."""
+        both = [self.read(user, arms) for user in users.tolist()]
+        return np.array([mean for mean, _ in both]), np.array([std for _, std in both])
+
     @abstractmethod
     def read_covariance(self, user: int, arms: Any) -> Array:
         """Returns the joint covariance for a user and arms that were checked already."""

@@ -72,6 +72,13 @@ class GridModel(ConditionedModel):
         np.maximum(variance, 0.0, out=variance)
         return self._mean.take(pairs), np.sqrt(variance, out=variance)
 
+    def read_many(self, users: Index, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std for several users."""
+        pairs = np.array(self._starts)[users][:, None] + arms
+        variance = self._variance.take(pairs)
+        np.maximum(variance, 0.0, out=variance)
+        return self._mean.take(pairs), np.sqrt(variance, out=variance)
+
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
         return self._cov.block(arms + self._starts[user])

@@ -83,10 +83,6 @@ class History:
         self.scatters[row] = max(self.scatters[row] + (after - before) * (after - new + before - old), 0.0)
         self.means[row] = new
 
-    def rekey(self, key: Callable[[int, Any], Hashable]) -> None:
-        """Takes other names of the pairs. O(rows)."""
-        self.rows = {key(user, arm): row for row, (user, arm) in enumerate(zip(self.users, self.arms, strict=True))}
-
     def shift(self, amount: float) -> None:
         """Adds the same amount to every reward. O(rows)."""
         self.means = [mean + amount for mean in self.means]

@@ -131,6 +131,10 @@ class HybridModel(ConditionedModel):
         """Returns mean and std, and leaves no trace."""
         return self._inner.peek(user, arms)
 
+    def read_many(self, users: Index, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std for several users."""
+        return self._inner.read_many(users, arms)
+
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
         return self._inner.read_covariance(user, arms)

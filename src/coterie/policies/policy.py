@@ -27,16 +27,16 @@ from coterie.kernels import ArmPool, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
+from coterie.policies.batches import Batch, decide_together
 from coterie.policies.draws import Draws
 from coterie.policies.followers import Follower
 from coterie.policies.relinking import link_between
-from coterie.policies.scores import Score, joint_thompson
+from coterie.policies.scores import ROUNDING, Score, joint_thompson
 from coterie.policies.widths import Width, checked_width, width_at
 
 Index = NDArray[np.intp]
 
 TIE_TOLERANCE = 1e-10
-ROUNDING = 1e-13
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,6 +149,18 @@ class Policy:
         arms = self._candidates(candidates)
         found = self._decide(row, arms, self.n_decisions)
         return self._chosen(row, arms, found), found
+
+    def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> Batch | None:
+        """Returns what `consider` would for one user after another, or None where it must be asked so."""
+        rows, width = [self._user_row(user) for user in users], self.width
+        if callable(width) or self.doubt is not None or self.arms is None or not rows:
+            return None
+        arms = self._candidates(candidates)
+        ties = [self._tolerance(row, arms) for row in rows]
+        model, first = self._model, self.n_decisions
+        found = decide_together(model, self._score, width, self._draws, first=first, rows=rows, arms=arms, ties=ties)
+        self.n_decisions += 0 if found is None else len(rows)
+        return found
 
     def update(self, user: UserId, arm: Any, reward: float) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""

@@ -10,6 +10,8 @@ import numpy as np
 from coterie.contracts import Array, Belief
 from coterie.policies.draws import Draws
 
+ROUNDING = 1e-13  # scores this close, beside the highest, are tied
+
 
 class Score(Protocol):
     """Anything that gives each candidate a number, the highest to be chosen."""

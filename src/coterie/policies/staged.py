@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, UserId
 from coterie.models import Model
 from coterie.policies.policy import Considered, Policy
 from coterie.policies.scores import ucb
@@ -66,8 +66,11 @@ class StagedPolicy(Policy):
 
     @property
     def collapses(self) -> bool:
-        """Whether the belief depends on the rewards of each pair alone: here also on which decision they were for."""
+        """Never: a reward belongs to the stage that its decision was made in."""
         return False
+
+    def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> None:
+        """Returns None: a decision in stages changes what the next is made from."""
 
     def explain(self) -> str:
         """Returns in words how many rewards each stage has, and what stage 1 runs on and why."""

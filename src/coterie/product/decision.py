@@ -1,11 +1,11 @@
 """What was decided, and what was believed when it was."""
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
-from coterie.contracts import ArmId, Choice
-from coterie.policies.policy import Considered
+from coterie.contracts import ArmId, UserId
 from coterie.product.propensity import Propensities, Seen, probabilities_from, with_exploration
 
 
@@ -39,19 +39,21 @@ class Decision:
 
     def __init__(
         self,
-        choice: Choice,
-        considered: Considered,
-        shown: list[ArmId],
         *,
+        number: int,
+        user: UserId,
+        shown: list[ArmId],
         place: int,
+        mean: float,
+        std: float,
+        score: float,
+        explored: bool,
         share: float,
-        seen: Seen,
+        seen: "Seen | Callable[[], Seen]",
         seed: int,
     ) -> None:
-        self.id, self.user, self.arm = choice.number, choice.user, shown[place]
-        self.mean, self.std = considered.mean.item(place), considered.std.item(place)
-        self.score = considered.score.item(place)
-        self.explored = place != choice.index
+        self.id, self.user, self.arm = number, user, shown[place]
+        self.mean, self.std, self.score, self.explored = mean, std, score, explored
         self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
         self._found: Propensities | None = None
 
@@ -80,13 +82,18 @@ class Decision:
         """What was believed of every candidate when the decision was made."""
         found = self._propensities()
         known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
-        together = zip(self._shown, self._seen.at.mean.tolist(), self._seen.at.std.tolist(), known, strict=True)
+        at = self._grounds().at
+        together = zip(self._shown, at.mean.tolist(), at.std.tolist(), known, strict=True)
         return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
+
+    def _grounds(self) -> Seen:
+        """Returns what was believed then."""
+        return self._seen if isinstance(self._seen, Seen) else self._seen()
 
     def _propensities(self) -> Propensities | None:
         """Returns the propensities, computed when they are first asked for, from what was believed then."""
         if self._found is None:
-            found = probabilities_from(self._seen, rng=np.random.default_rng([self._seed, self.id]))
+            found = probabilities_from(self._grounds(), rng=np.random.default_rng([self._seed, self.id]))
             self._found = None if found is None else with_exploration(found, self._share)
         return self._found
 

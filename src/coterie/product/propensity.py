@@ -10,8 +10,9 @@ from scipy.special import ndtr
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError, listed
 from coterie.policies.draws import Draws
-from coterie.policies.policy import ROUNDING, Grounds, Policy
+from coterie.policies.policy import Grounds, Policy
 from coterie.policies.scores import (
+    ROUNDING,
     InNoiseUnits,
     epsilon_greedy,
     greedy,

@@ -1,6 +1,6 @@
 """A policy that learns its own hyperparameters, on epochs that double."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from math import exp, isfinite, log
 from typing import Any
 
@@ -16,6 +16,7 @@ from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.batches import Batch
 from coterie.policies.policy import Considered, Policy
 
 FIRST_FIT = 8
@@ -128,6 +129,13 @@ class AutoPolicy(Policy):
 
     def _decide(self, row: int, arms: Any, number: int) -> Considered:
         found = super()._decide(row, arms, number)
+        return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
+
+    def consider_many(self, users: Iterable[Any], candidates: Any = None) -> Batch | None:
+        """Returns what `consider` would for one user after another, or None where it must be asked so."""
+        found = super().consider_many(users, candidates)
+        if found is None:
+            return None
         return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
 
     def _learn(self, row: int, column: Any, value: float) -> None:

@@ -1,0 +1,54 @@
+"""Decisions for several users among the same candidates, as the Bandit hands them out."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from coterie.contracts import ArmId
+from coterie.policies import Policy
+from coterie.policies.batches import Batch
+from coterie.policies.draws import Draws
+from coterie.policies.policy import Grounds
+from coterie.product.decision import Decision
+from coterie.product.propensity import Seen, exploration
+
+
+def decisions_of(
+    policy: Policy, batch: Batch, shown: list[ArmId], *, draws: Draws, min_propensity: float, seed: int
+) -> Iterator[tuple[int, int, Decision]]:
+    """Yields the user's row, the position of the chosen candidate, and the decision, one after another."""
+    best, rule, noise_var = batch.best.tolist(), policy.score, policy.model.noise_var
+    shares, places = [0.0] * len(best), best
+    if min_propensity > 0:
+        numbers = range(batch.first, batch.first + len(best))
+        drawn = [exploration(draws, number, len(shown), min_propensity) for number in numbers]
+        shares = [share for share, _ in drawn]
+        places = [chosen if place is None else place for chosen, (_, place) in zip(best, drawn, strict=True)]
+    at = np.arange(len(best)), np.array(places, dtype=np.intp)
+    means, stds, scores = batch.mean[at].tolist(), batch.std[at].tolist(), batch.score[at].tolist()
+    users = policy.graph.users
+    for i, (row, place) in enumerate(zip(batch.rows, places, strict=True)):
+        yield (
+            row,
+            place,
+            Decision(
+                number=batch.first + i,
+                user=users[row],
+                shown=shown,
+                place=place,
+                mean=means[i],
+                std=stds[i],
+                score=scores[i],
+                explored=place != best[i],
+                share=shares[i],
+                seen=partial(_seen, batch, i, rule, noise_var),
+                seed=seed,
+            ),
+        )
+
+
+def _seen(batch: Batch, i: int, rule: object, noise_var: float) -> Seen:
+    """Returns what the propensities of one decision of a batch depend on."""
+    grounds = Grounds(rule, batch.mean[i], batch.std[i], batch.width, batch.tolerances[i])  # type: ignore[arg-type]
+    return Seen(grounds, batch.score[i], noise_var)
