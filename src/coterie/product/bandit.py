@@ -505,7 +505,7 @@ class Bandit:
             return
         self._events.rewards[event] = value
         try:
-            self._relearn(self._policy.kept())
+            self._learn_anew(self._policy.kept())
         except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
             self._events.rewards[event] = before
             raise
@@ -517,7 +517,11 @@ class Bandit:
 
     @journalled
     def _relearn(self) -> None:
-        self._policy = self._taught(self.graph, self.arms, self._events, None)
+        self._learn_anew(None)
+
+    def _learn_anew(self, kept: dict[str, Any] | None) -> None:
+        """Learns all rewards at once, with settings that were kept, or else ones learned from them."""
+        self._policy = self._taught(self.graph, self.arms, self._events, kept)
         self._stale, self._learned_at_once = 0, len(self._events)
 
     def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:

@@ -113,7 +113,7 @@ def test_a_replaced_reward_is_as_learned_anew_on_every_engine(engine: str, polic
         assert after["hyper"] == pytest.approx(kept["hyper"])
     got = beliefs(bandit)
     assert bandit._events.rewards[3] == -2.0
-    bandit._relearn(bandit._policy.kept())
+    bandit._learn_anew(bandit._policy.kept())
     for user, arms in beliefs(bandit).items():
         np.testing.assert_allclose(list(arms.values()), list(got[user].values()), atol=1e-9)
 
@@ -185,7 +185,7 @@ def test_after_changes_the_belief_is_that_of_a_new_bandit(changes: list[str], se
     if policy == "auto-ucb":  # hyperparameters depend on when they were fitted: compare at the same ones
         for user, arm, reward in told:
             fresh._events.add(fresh.graph.index[user], fresh.arms.index[arm], reward)
-        fresh._relearn(bandit._policy.kept())
+        fresh._learn_anew(bandit._policy.kept())
     else:
         for user, arm, reward in told:
             fresh.learn(user, arm, reward)

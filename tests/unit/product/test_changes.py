@@ -28,7 +28,7 @@ def beliefs(bandit: Bandit) -> np.ndarray:
 
 
 def rebuilt(bandit: Bandit) -> np.ndarray:
-    bandit._relearn(bandit._policy.kept())
+    bandit._learn_anew(bandit._policy.kept())
     return beliefs(bandit)
 
 

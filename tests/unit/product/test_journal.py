@@ -90,6 +90,7 @@ class Life:
             "read": lambda: (bandit.predict(user), bandit.explain(user, arm), bandit.n_pending),
             "save": self.save,
             "add_user": lambda: bandit.add_user(f"new-{pick}", {user: abs(value) + 0.1}),
+            "add_users": lambda: bandit.add_users({f"new-{pick}": {user: 0.4}, f"newer-{pick}": {f"new-{pick}": 1.0}}),
             "remove_user": lambda: bandit.remove_user(user) if len(users) > 3 else None,
             "connect": lambda: bandit.connect(user, other, abs(value) + 0.1),
             "disconnect": lambda: bandit.disconnect(user, other),
