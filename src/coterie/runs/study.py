@@ -29,12 +29,15 @@ class Tuning:
         horizon: Pilot rounds; never more than the world's own.
         width: The grid of widths, for every policy that has one.
         lambda_base: The grid of the noise schedule's base, for the policies on kernels.
+        hindsight: Whether the settings are tried on the study's own trials: what no one could have known beforehand, as
+            a bar to measure what needs no tuning against.
     """
 
     trials: int = 5
     horizon: int = 1500
     width: tuple[float, ...] = (0.5, 1.0, 2.0, 4.0)
     lambda_base: tuple[float, ...] = (0.001, 0.005, 0.01, 0.05, 0.1)
+    hindsight: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,6 +121,7 @@ class Study:
                 "horizon": tuning.horizon,
                 "width": list(tuning.width),
                 "lambda_base": list(tuning.lambda_base),
+                "hindsight": tuning.hindsight,
             }
         return out
 
@@ -215,13 +219,17 @@ def _world(given: Mapping[str, Any], path: Place, number: int) -> StudyWorld:
 
 def _tuning(given: Any) -> Tuning:
     given = _table(given, ("tuning",))
-    _check_keys(given, ("trials", "horizon", "width", "lambda_base"), ("tuning",))
+    _check_keys(given, ("trials", "horizon", "width", "lambda_base", "hindsight"), ("tuning",))
     usual = Tuning()
+    hindsight = given.get("hindsight", usual.hindsight)
+    if not isinstance(hindsight, bool):
+        raise _wrong(f"hindsight is {hindsight!r}", "it is true or false", "Choose one", ("tuning", "hindsight"))
     return Tuning(
         trials=_whole(given.get("trials", usual.trials), 1, ("tuning", "trials")),
         horizon=_whole(given.get("horizon", usual.horizon), 1, ("tuning", "horizon")),
         width=_numbers(given.get("width", usual.width), ("tuning", "width")),
         lambda_base=_numbers(given.get("lambda_base", usual.lambda_base), ("tuning", "lambda_base")),
+        hindsight=hindsight,
     )
 
 

@@ -1,11 +1,11 @@
-"""The pilot: which setting of a grid regretted least, on trials that the study itself never plays."""
+"""The pilot: which setting of a grid regretted least, on trials that the study itself never plays, unless asked to."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from coterie.runs.play import PILOT, Trial
+from coterie.runs.play import FINAL, PILOT, Trial
 from coterie.runs.store import Pilot
 from coterie.runs.study import Study
 
@@ -14,7 +14,8 @@ def play_pilot(study: Study, world: str, number: int) -> Pilot:
     """Returns the regret of every setting of every grid in one pilot trial of a world."""
     assert study.tuning is not None
     settings = study.world(world).settings
-    trial = Trial(settings, seed=study.seed, number=number, kind=PILOT, rounds=study.tuning.horizon)
+    kind = FINAL if study.tuning.hindsight else PILOT
+    trial = Trial(settings, seed=study.seed, number=number, kind=kind, rounds=study.tuning.horizon)
     policies = {each.label: each for each in study.policies}
     return {
         label: [(values, float(trial.play(policies[label], values).regrets.sum())) for values in grid]

@@ -108,7 +108,7 @@ def test_fits_come_on_epochs_that_double_and_are_told() -> None:
     assert isinstance(policy, AutoPolicy)
     assert "Learned from 0 rewards" in policy.explain()
     play(policy, rounds=70)
-    assert [t for t, _ in policy.fits] == [FIRST_FIT, 16, 32, 64]
+    assert [t for t, _ in policy.fits] == [FIRST_FIT, 12, 16, 24, 32, 48, 64]
     assert sum(policy.hyper.shares().values()) == pytest.approx(1.0)
     assert "Learned from 64 rewards" in policy.explain()
 

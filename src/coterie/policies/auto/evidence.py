@@ -19,7 +19,8 @@ class Evidence:
     """Log p(rewards) of a collapsed history as a function of the hyperparameters. O(k^3) for k distinct pairs.
 
     With M = Ku o Kx on the pairs + diag(noise / count), a = M^-1 means and W = a a' - M^-1, the sums of W o Kx over the
-    pairs of two users, and of W o Ku over the pairs of two arms, give every derivative.
+    pairs of two users, and of W o Ku over the pairs of two arms, give every derivative. Pairs are distinct, so the part
+    of a a' is a product of small tables.
     """
 
     def __init__(self, parts: Parts, history: History, *, rows: Index | None = None) -> None:
@@ -33,6 +34,10 @@ class Evidence:
         self._repeats = float(self._counts.sum()) - len(order)
         self._by_user = _Blocks(self._users)
         self._by_arm = _Blocks(self._arms)
+        n_users, n_arms = len(parts.eigenvalues), len(parts.products)
+        self._user_places = (self._users[:, None] * n_users + self._users).ravel()
+        self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
+        self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
@@ -43,18 +48,20 @@ class Evidence:
         user_cov = exp(h.graph) * graph + exp(h.common)
         user_cov[np.diag_indices(n_users)] += exp(h.own)
         arm_cov = (1 - w) * smooth + w * parts.products + exp(h.offset)
-        on_users = user_cov[np.ix_(self._users, self._users)]
-        on_arms = arm_cov[np.ix_(self._arms, self._arms)]
+        on_users, on_arms, both = self._room
+        user_cov.take(self._user_places, out=on_users.reshape(-1), mode="clip")
+        arm_cov.take(self._arm_places, out=on_arms.reshape(-1), mode="clip")
         noise = h.noise_var / self._counts
-        inverse, log_det = _inverse(on_users * on_arms, noise)
-        if inverse is None:
+        half, log_det = _half_inverse(np.multiply(on_users, on_arms, out=both), noise)
+        if half is None:
             return -np.inf, np.zeros(len(point))
-        weights = inverse @ self._means
+        weights = half @ self._means + self._means @ half
         value = self._means @ weights + log_det + (len(self._means) + self._repeats) * LOG_2PI
         value += self._repeats * h.noise + self._scatter / h.noise_var + float(np.log(self._counts).sum())
-        inverse -= np.outer(weights, weights)  # -W
-        users = -self._by_user.sums(inverse * on_arms, n_users)
-        arms = -self._by_arm.sums(inverse * on_users, n_arms)
+        table = np.zeros((n_arms, n_users))
+        table[self._arms, self._users] = weights
+        users = table.T @ arm_cov @ table - _both(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
+        arms = table @ user_cov @ table.T - _both(self._by_arm.sums(np.multiply(half, on_users, out=on_users), n_arms))
         turned = np.einsum("ij,ij->j", parts.eigenvectors, users @ parts.eigenvectors)
         gradient = np.array(
             [
@@ -65,7 +72,7 @@ class Evidence:
                 (1 - w) * exp(-2 * h.lengthscale) * float(np.vdot(arms, smooth * parts.squared_distance)),
                 w * (1 - w) * float(np.vdot(arms, parts.products - smooth)),
                 exp(h.offset) * float(arms.sum()),
-                self._scatter / h.noise_var - self._repeats - float(inverse.diagonal() @ noise),
+                self._scatter / h.noise_var - self._repeats + float((weights * weights - 2 * half.diagonal()) @ noise),
             ]
         )
         return -0.5 * float(value), 0.5 * gradient
@@ -83,21 +90,28 @@ class _Blocks:
 
     def sums(self, matrix: Array, size: int) -> Array:
         """Returns the sums, a row and a column for each of `size` things."""
-        if not self._sorted:
-            matrix = matrix[np.ix_(self._order, self._order)]
-        rows = np.add.reduceat(matrix, self._starts, axis=0)
+        rows = np.add.reduceat(matrix if self._sorted else matrix[self._order], self._starts, axis=0)
+        columns = rows if self._sorted else rows[:, self._order]
         out = np.zeros((size, size))
-        out[np.ix_(self._seen, self._seen)] = np.add.reduceat(rows, self._starts, axis=1)
+        out[np.ix_(self._seen, self._seen)] = np.add.reduceat(columns, self._starts, axis=1)
         return out
 
 
-def _inverse(matrix: Array, noise: Array) -> tuple[Array | None, float]:
-    """Returns the inverse and the log determinant of a covariance with noise on its diagonal; none if it fails."""
+def _both(half: Array) -> Array:
+    return np.asarray(half + half.T)
+
+
+def _half_inverse(matrix: Array, noise: Array) -> tuple[Array | None, float]:
+    """Returns H with H + H' the inverse, and the log determinant, of a covariance plus noise; none if it fails.
+
+    H is the lower triangle with half of the diagonal: whatever is summed over the inverse can be summed over it, and
+    no matrix is mirrored.
+    """
     matrix[np.diag_indices_from(matrix)] += noise
     factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1)  # symmetric: its transpose is in Fortran order
     if failed:
         return None, 0.0
     log_det = 2 * float(np.log(factor.diagonal()).sum())
-    inverse, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
-    upper = np.triu(inverse, 1)
-    return np.asarray(upper + upper.T + np.diag(inverse.diagonal())), log_det
+    upper, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
+    upper[np.diag_indices_from(upper)] *= 0.5
+    return np.asarray(upper.T), log_det

@@ -11,6 +11,7 @@ from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.parts import Hyper, Parts
 
 STEPS = 25
+CLOSE = 1e-6  # of the log evidence: a climb ends when a step gains less
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 
@@ -68,9 +69,8 @@ def fit(evidence: Evidence, prior: Prior, start: Hyper, *, corners: bool) -> tup
 
     found = []
     for begin in [start, *(prior.corners() if corners else [])]:
-        result = minimize(
-            loss, np.clip(begin, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": STEPS}
-        )
+        options = {"maxiter": STEPS, "ftol": CLOSE}
+        result = minimize(loss, np.clip(begin, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))
     least, best = min(found)
     return best, -least
