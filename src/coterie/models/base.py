@@ -34,6 +34,15 @@ def checked_reward(reward: Any) -> float:
     return value
 
 
+def checked_binary(reward: Any) -> float:
+    """Returns the reward as 0.0 or 1.0, or raises if it is neither."""
+    value = checked_reward(reward)
+    if value not in (0.0, 1.0):
+        rule = "a binary reward is 0 or 1, or False or True"
+        raise RewardError(f"reward is {reward!r}", rule, 'Pass 0 or 1, or make the bandit with reward="real"')
+    return value
+
+
 def checked_noise_var(noise_var: Any) -> float:
     """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
     number = isinstance(noise_var, int | float | np.integer | np.floating) and not isinstance(noise_var, bool)
@@ -102,6 +111,10 @@ class Model(ABC):
     @abstractmethod
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Learns one reward from values that were checked already."""
+
+    @abstractmethod
+    def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
+        """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
 
     @abstractmethod
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:

@@ -122,8 +122,16 @@ class ConditionedModel(Model):
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Learns many rewards at once, in BLAS-3 blocks; the same belief as one by one."""
         batch = self.checked_batch(users, arms, rewards)
-        if not len(batch):
-            return
+        if len(batch):
+            self._learn_batch(batch)
+
+    def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
+        """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
+        batch = History()
+        batch.add(self.kernel.key(user, arm), user, arm, reward, weight=weight)
+        self._learn_batch(batch)
+
+    def _learn_batch(self, batch: History) -> None:
         try:
             self._absorb(batch)
         except NumericalError:

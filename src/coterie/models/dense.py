@@ -79,11 +79,15 @@ class DenseModel(Model):
 
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Remembers one reward."""
+        self.learn_weighted(user, arm, reward, weight=1.0)
+
+    def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
+        """Remembers one observation of this weight."""
         self._users.append(user)
         self._arms.append(arm)
         self._rewards.append(reward)
-        self._weights.append(1.0)
-        self.history.add(self.kernel.key(user, arm), user, arm, reward)
+        self._weights.append(weight)
+        self.history.add(self.kernel.key(user, arm), user, arm, reward, weight=weight)
 
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Remembers many rewards."""

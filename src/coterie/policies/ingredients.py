@@ -17,6 +17,7 @@ from coterie.policies.scores import Score
 from coterie.policies.similarity import LearnedSimilarity
 
 CLUSTER_WIDTH = 0.5
+LIKELIHOODS = ("gaussian", "bernoulli")
 
 _HINTS: Mapping[str, tuple[type, str]] = {
     "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
@@ -52,6 +53,17 @@ def left_to_auto(name: str, arms: ArmPool | None, given: Mapping[str, Any]) -> A
         rule = "it learns how alike arms are from a pool of them"
         raise ParameterError(f"{name!r} was asked for without arms", rule, "Pass arms=ArmPool(...)")
     return arms
+
+
+def checked_likelihood(likelihood: Any, name: str, recipe: Recipe) -> str:
+    """Returns the likelihood, or raises if there is none of this name, or the policy cannot have it."""
+    if not isinstance(likelihood, str) or likelihood not in LIKELIHOODS:
+        remedy = or_similar(likelihood, LIKELIHOODS, "Use one of these")
+        raise UnknownNameError(f"likelihood {likelihood!r} is unknown", f"it is one of {listed(LIKELIHOODS)}", remedy)
+    if likelihood == "bernoulli" and not recipe.auto:
+        rule = "only policies that learn their hyperparameters have it"
+        raise ParameterError(f"likelihood 'bernoulli' was asked for with {name!r}", rule, "Use 'auto-ucb' or 'auto-ts'")
+    return likelihood
 
 
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:

@@ -68,6 +68,7 @@ class Considered(NamedTuple):
         score: What was maximised.
         n_ties: How many candidates had the highest score.
         width: How wide the policy explored.
+        told: Mean and std of each in the rewards' own units, where the belief is about something else.
     """
 
     best: int
@@ -76,6 +77,7 @@ class Considered(NamedTuple):
     score: Array
     n_ties: int
     width: float
+    told: tuple[Array, Array] | None = None
 
 
 class Policy:
@@ -302,8 +304,9 @@ class Policy:
         number, best = self.n_decisions, found.best
         self.n_decisions = number + 1
         arm = arms[best] if self.arms is None else self._arm_ids[arms[best]]
-        mean, std, score = found.mean.item(best), found.std.item(best), float(found.score[best])
-        return Choice(self._users[row], arm, best, mean, std, score, number)
+        means, stds = found.told or (found.mean, found.std)
+        score = float(found.score[best])
+        return Choice(self._users[row], arm, best, means.item(best), stds.item(best), score, number)
 
     def _decide(self, row: int, arms: Any, number: int) -> "Considered":
         """Returns the position of the chosen arm, and what was believed of every candidate."""

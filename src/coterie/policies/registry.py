@@ -9,11 +9,12 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.need import check_whole
-from coterie.policies.auto import make_auto_policy
+from coterie.policies.auto import make_auto_policy, make_bernoulli_policy
 from coterie.policies.draws import checked_seed
 from coterie.policies.ingredients import (
     arm_kernel_for,
     check_types,
+    checked_likelihood,
     clusters_for,
     joint_kernel_for,
     learned_similarity,
@@ -65,6 +66,7 @@ def make_policy(
     similarity: str | None = None,
     score: Score | None = None,
     cluster_width: float | None = None,
+    likelihood: str = "gaussian",
     engine: str = "auto",
     expected_rounds: int | None = None,
     engine_options: Mapping[str, Any] | None = None,
@@ -92,6 +94,7 @@ def make_policy(
         score: Your own: a function of mean, std, width and keywords (see `coterie.policies.scores.Score`) that returns
             one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
+        likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
         engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
@@ -118,12 +121,13 @@ def make_policy(
     recipe = _recipe(name)
     _refuse(unknown)
     check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
+    bernoulli = checked_likelihood(likelihood, name, recipe) == "bernoulli"
     if recipe.auto:
         given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "similarity": similarity}
         given |= {"laplacian_ridge": laplacian_ridge, "noise_var": noise_var, "cluster_width": cluster_width}
         pool = left_to_auto(name, arms, given)
         make_auto = partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
-        return make_auto_policy(
+        return (make_bernoulli_policy if bernoulli else make_auto_policy)(
             make=make_auto,
             name=name,
             graph=graph,

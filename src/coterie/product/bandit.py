@@ -14,9 +14,10 @@ from coterie.errors import ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import make_model
-from coterie.models.base import checked_reward
+from coterie.models.base import checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
+from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.draws import Draws
 from coterie.policies.policy import Considered, Grounds
 from coterie.policies.staged import StagedPolicy
@@ -24,13 +25,14 @@ from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.batches import decisions_of
 from coterie.product.decision import Decision
 from coterie.product.events import Events, Memory
-from coterie.product.explaining import Explanation, contributions, totals
+from coterie.product.explaining import Explanation, contributions, logit_contributions, totals
 from coterie.product.graph_report import GraphReport, make_report
 from coterie.product.journal import Journal, Steady, journalled
 from coterie.product.ledger import Ledger
 from coterie.product.propensity import Seen, exploration, joint_covariance
 
 PENDING = ("ignore", "hallucinate")
+REWARDS = ("real", "binary")
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
 
 
@@ -49,6 +51,9 @@ class Bandit:
         pending: What decisions do while they wait: "ignore", or "hallucinate" to shrink the uncertainty of what was
             chosen at once and move the mean when the reward comes (GP-BUCB), so that decisions made together differ.
         min_propensity: The least probability of every candidate; above 0, uniform exploration is mixed in.
+        reward: "real" for any finite numbers, or "binary" for 0 and 1, when others are refused.
+        likelihood: "gaussian", or "bernoulli" for binary rewards and an auto-* policy: means and stds are then those of
+            probabilities.
         clock: Tells the time in seconds; only expiry asks for it.
         journal: A new file for a line of JSON for each change, by which any decision can be made again; none means no
             journal.
@@ -79,6 +84,8 @@ class Bandit:
         window: int | None = None,
         pending: str = "ignore",
         min_propensity: float = 0.0,
+        reward: str = "real",
+        likelihood: str = "gaussian",
         clock: Callable[[], float] = time.time,
         journal: str | Path | None = None,
         **options: Any,
@@ -90,7 +97,9 @@ class Bandit:
             )
         if pending not in PENDING:
             raise ParameterError(f"pending is {pending!r}", f"it is one of {listed(PENDING)}", "Choose one of these")
+        _check_rewards(reward, likelihood, pending)
         self._min_propensity, self._pending = float(min_propensity), pending
+        self._reward, self._likelihood = reward, likelihood
         self._memory = _checked_memory(forgetting, window)
         self._name, self._options, self._seed = policy, dict(options), seed
         self._retired: set[ArmId] = set()
@@ -182,8 +191,8 @@ class Bandit:
                 user=choice.user,
                 shown=shown,
                 place=place,
-                mean=considered.mean.item(place),
-                std=considered.std.item(place),
+                mean=seen.told[0].item(place),
+                std=seen.told[1].item(place),
                 score=considered.score.item(place),
                 explored=place != choice.index,
                 share=share,
@@ -223,10 +232,10 @@ class Bandit:
 
         Args:
             decision: The id of a Decision.
-            reward: A finite number.
+            reward: A finite number; 0 or 1 where rewards are binary.
             replace: Whether a reward that came before gives way; the belief is then as if only this one had come.
         """
-        value = checked_reward(reward)
+        value = self._checked_reward(reward)
         with self._lock:
             event = self._ledger.event_of(decision)
             if event is not None and replace:
@@ -239,7 +248,7 @@ class Bandit:
     @journalled
     def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
-        value = checked_reward(reward)
+        value = self._checked_reward(reward)
         with self._lock:
             self._learn(self.graph.index_of(user), self.arms.index_of(arm), value)
             self._policy.doubt = None  # it counts what it knows, and one more with one that expired would be as many
@@ -265,7 +274,15 @@ class Bandit:
             row, column = self.graph.index_of(user), self.arms.index_of(arm)
             level = getattr(self._policy, "centre", 0.0)
             weights = self._memory.weights(len(self._events))
-            shares, alone = contributions(self._policy.model, self._events, weights, user=row, arm=column, level=level)
+            logit = None
+            if isinstance(self._policy, BernoulliPolicy):
+                found = logit_contributions(self._policy, self._events, weights, user=row, arm=column)
+                shares, alone, logit = found
+            else:
+                shares, own = contributions(
+                    self._policy.model, self._events, weights, user=row, arm=column, level=level
+                )
+                alone = own + level
             mean, std = self.predict(user, [arm])[arm]
             users = [self.graph.users[each] for each in self._events.users]
             arms = [self.arms.ids[each] for each in self._events.arms]
@@ -279,7 +296,8 @@ class Bandit:
                 by_user=totals(users, shares),
                 by_arm=totals(arms, shares),
                 by_event=sorted((each for each in events if each[-1]), key=lambda each: -abs(each[-1])),
-                alone=alone + level,
+                alone=alone,
+                logit=logit,
             )
 
     def graph_report(self) -> GraphReport:
@@ -295,6 +313,7 @@ class Bandit:
                 fits=list(getattr(self._policy, "fits", [])),
                 effective_dim=self._policy.model.effective_dim,
                 seed=self._seed,
+                bernoulli=self._likelihood == "bernoulli",
             )
 
     # Saving: what is needed to go on exactly
@@ -344,6 +363,8 @@ class Bandit:
                     "window": self._memory.window,
                     "pending": self._pending,
                     "min_propensity": self._min_propensity,
+                    "reward": self._reward,
+                    "likelihood": self._likelihood,
                     "options": dict(self._options),
                 },
                 "retired": [arm for arm in self.arms.ids if arm in self._retired],
@@ -456,7 +477,12 @@ class Bandit:
     # Inside
 
     def _make(self, graph: UserGraph, arms: ArmPool) -> Policy:
-        return make_policy(self._name, graph=graph, arms=arms, seed=self._seed, **self._options)
+        return make_policy(
+            self._name, graph=graph, arms=arms, seed=self._seed, likelihood=self._likelihood, **self._options
+        )
+
+    def _checked_reward(self, reward: Any) -> float:
+        return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
 
     def _seen(self, policy: Policy, row: int, shown: list[ArmId], considered: Considered) -> Seen:
         """Returns what the decision's propensities depend on."""
@@ -465,7 +491,7 @@ class Bandit:
         if policy.samples_jointly:
             columns = np.array([self.arms.index[arm] for arm in shown])
             covariance = joint_covariance(policy, row, columns)
-        return Seen(at, considered.score, policy.model.noise_var, covariance)
+        return Seen(at, considered.score, policy.model.noise_var, covariance, considered.told)
 
     def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
         if candidates is None:
@@ -562,6 +588,22 @@ def _checked_memory(forgetting: Any, window: Any) -> Memory:
     if window is not None:
         check_whole("window", window)
     return Memory(forgetting=float(forgetting), window=window)
+
+
+def _check_rewards(reward: Any, likelihood: Any, pending: str) -> None:
+    """Raises if there is no such kind of reward, or if a Bernoulli likelihood is asked for where it cannot be."""
+    if reward not in REWARDS:
+        raise ParameterError(f"reward is {reward!r}", f"it is one of {listed(REWARDS)}", "Choose one of these")
+    if likelihood == "bernoulli" and reward != "binary":
+        raise ParameterError(
+            f"likelihood is 'bernoulli' and reward {reward!r}", "it is for rewards of 0 and 1", 'Pass reward="binary"'
+        )
+    if likelihood == "bernoulli" and pending != "ignore":
+        raise ParameterError(
+            f"likelihood is 'bernoulli' and pending {pending!r}",
+            "how much a reward to come will tell depends on what it is",
+            'Use pending="ignore", or likelihood="gaussian"',
+        )
 
 
 def _checked_expiry(seconds: Any) -> float | None:

@@ -16,7 +16,7 @@ class Decision:
         id: The decision's number, from 0; with the seed it fixes the decision's randomness.
         user: The user it was made for.
         arm: The arm chosen.
-        mean: The believed reward.
+        mean: The believed reward: a probability of 1 where the likelihood is "bernoulli".
         std: The uncertainty of the belief, without noise.
         score: What the policy compared.
         explored: Whether uniform exploration chose the arm.
@@ -82,8 +82,8 @@ class Decision:
         """What was believed of every candidate when the decision was made."""
         found = self._propensities()
         known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
-        at = self._grounds().at
-        together = zip(self._shown, at.mean.tolist(), at.std.tolist(), known, strict=True)
+        means, stds = self._grounds().told
+        together = zip(self._shown, means.tolist(), stds.tolist(), known, strict=True)
         return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
 
     def _grounds(self) -> Seen:

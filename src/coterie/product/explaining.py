@@ -9,12 +9,14 @@ from coterie.contracts import ArmId, Array, UserId
 from coterie.kernels.joint import JointKernel
 from coterie.models import Model
 from coterie.models.base import Index
+from coterie.policies.auto import BernoulliPolicy
+from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
 from coterie.product.events import Events
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """An estimate taken apart: `level` and the contributions add up to `mean`.
+    """An estimate taken apart: `level` and the contributions add up to `mean`, or to `logit` where there is one.
 
     Attributes:
         user: Whose estimate.
@@ -26,6 +28,8 @@ class Explanation:
         by_arm: What the rewards of each arm added, the largest first.
         by_event: What each reward added: its number, user, arm, reward and contribution, the largest first.
         alone: The estimate if the users shared nothing: from this user's own rewards alone.
+        logit: With likelihood "bernoulli", the believed logit of the probability: level and contributions are logits
+            then, while `mean`, `std` and `alone` are of probabilities, which do not add up.
     """
 
     user: UserId
@@ -37,13 +41,18 @@ class Explanation:
     by_arm: dict[ArmId, float]
     by_event: list[tuple[int, UserId, ArmId, float, float]]
     alone: float
+    logit: float | None = None
 
     def __str__(self) -> str:
         users = ", ".join(f"{user!r} {share:+.3g}" for user, share in list(self.by_user.items())[:5])
         arms = ", ".join(f"{arm!r} {share:+.3g}" for arm, share in list(self.by_arm.items())[:5])
+        if self.logit is None:
+            origin = f", from a level of {self.level:.3g}."
+        else:
+            origin = f". As a logit: {self.logit:.3g}, from a level of {self.level:.3g}, where contributions add up."
         return (
-            f"{self.arm!r} for {self.user!r}: {self.mean:.3g} ± {self.std:.2g}, from a level of {self.level:.3g}. "
-            f"By users: {users or 'nobody'}. By arms: {arms or 'none'}. From own rewards alone: {self.alone:.3g}."
+            f"{self.arm!r} for {self.user!r}: {self.mean:.3g} ± {self.std:.2g}{origin} By users: {users or 'nobody'}. "
+            f"By arms: {arms or 'none'}. From own rewards alone: {self.alone:.3g}."
         )
 
 
@@ -66,6 +75,45 @@ def contributions(
     alone = model.kernel.with_user_cov(np.diag(model.kernel.user_cov.diagonal()))
     own = _weights(alone, model.noise_var, pairs // size, pairs % size, counts, user, arm)
     return pair_weights[rows] * shares * values, float(own @ means)
+
+
+def logit_contributions(
+    policy: BernoulliPolicy, events: Events, weights: Array, *, user: int, arm: int
+) -> tuple[Array, float, float]:
+    """Returns what each reward adds to the logit of a pair, the probability from own rewards alone, and the logit.
+
+    The logit is level + sum over rewards of weight * k(pair, reward's pair) * (reward - expected): a reward adds its
+    surprise. `expected` is the probability believed of that pair where the sites are settled, and the number that
+    makes the sum exact where rewards have come since. O(k^3) for k distinct pairs.
+    """
+    kernel, trials, observed, sites = policy.model.kernel, policy.trials, policy.observed(policy.centre), policy.sites()
+    users, arms = trials.user_array(), trials.arm_array()
+    rows = [trials.rows.get(kernel.key(*pair), -1) for pair in zip(events.users, events.arms, strict=True)]
+    shares = np.zeros(len(events))
+    if len(trials):
+        believed_at = believed(kernel.cross(users, arms, users, arms), sites)
+        expected = (observed.successes - sites.pull + sites.precision * believed_at.mean) / observed.counts
+        cross = kernel.cross_of_user(user, np.array([arm]), users, arms)[0]
+        kept = np.flatnonzero(np.array(rows) >= 0)
+        at = np.array(rows)[kept]
+        shares[kept] = weights[kept] * cross[at] * (np.array(events.rewards)[kept] - expected[at])
+    return shares, _alone(policy, user, arm), policy.centre + float(shares.sum())
+
+
+def _alone(policy: BernoulliPolicy, user: int, arm: int) -> float:
+    """Returns the probability that the rewards of one user alone would give."""
+    kernel, own = policy.model.kernel, np.flatnonzero(policy.trials.user_array() == user)
+    arms = policy.trials.arm_array()[own]
+    users, observed = np.full(len(own), user), policy.observed(policy.centre)
+    pair, prior = np.array([arm]), policy.model.prior_std(user, [arm])
+    if not len(own):
+        return float(probabilities(np.array([policy.centre]), prior)[0][0])
+    gram = kernel.cross(users, arms, users, arms)
+    sites, _ = settled(gram, Trials(observed.counts[own], observed.successes[own], observed.level))
+    cross = kernel.cross_of_user(user, pair, users, arms)[0]
+    solved = cho_solve(cho_factor(gram + np.diag(1 / sites.precision), lower=True), np.c_[sites.values, cross])
+    mean, spread = cross @ solved[:, 0], np.sqrt(np.maximum(prior**2 - cross @ solved[:, 1], 0.0))
+    return float(probabilities(np.array([policy.centre + mean]), spread)[0][0])
 
 
 def _weights(

@@ -12,6 +12,7 @@ from coterie.errors import MissingExtraError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.models import History
+from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.parts import Hyper, Parts
@@ -141,10 +142,11 @@ def make_report(
     fits: list[tuple[int, Hyper]],
     effective_dim: float,
     seed: int,
+    bernoulli: bool = False,
 ) -> GraphReport:
-    """Returns the report on a graph from the rewards; the history is left with its rewards centred."""
+    """Returns the report on a graph from the rewards; a history of real rewards is left centred."""
     counts = history.count_array()
-    if len(history):
+    if len(history) and not bernoulli:
         history.shift(-float(counts @ history.mean_array() / counts.sum()))
     shown = {
         "graph": graph,
@@ -155,7 +157,7 @@ def make_report(
     return GraphReport(
         n_rewards=history.n_observations,
         shares=[(t, hyper.shares()) for t, hyper in fits],
-        evidence={name: _best_evidence(each, arms, history) for name, each in shown.items()},
+        evidence={name: _best_evidence(each, arms, history, bernoulli) for name, each in shown.items()},
         homophily=ratio,
         p_value=p_value,
         effective_dim=effective_dim,
@@ -164,10 +166,13 @@ def make_report(
     )
 
 
-def _best_evidence(graph: UserGraph, arms: ArmPool, history: History) -> float:
+def _best_evidence(graph: UserGraph, arms: ArmPool, history: History, bernoulli: bool) -> float:
     if not len(history):
         return 0.0
     parts = Parts.of(graph, arms)
+    if bernoulli:
+        likely = BernoulliEvidence(parts, history, level_of(history))
+        return fit(likely, logit_prior(parts), logit_prior(parts).centre, corners=True)[1]
     means, counts = history.mean_array(), history.count_array()
     variance = float((counts @ means**2 + sum(history.scatters)) / counts.sum())
     prior = Prior.of(parts, variance or 1.0)

@@ -75,12 +75,19 @@ class Seen(NamedTuple):
         scores: What the rule gave each candidate.
         noise_var: The model's noise variance.
         covariance: Of the candidates, and the largest prior variance, for joint Thompson sampling only.
+        shown: Mean and std of the candidates as they are told, where that is on another scale.
     """
 
     at: Grounds
     scores: Array
     noise_var: float
     covariance: tuple[Array, float] | None = None
+    shown: tuple[Array, Array] | None = None
+
+    @property
+    def told(self) -> tuple[Array, Array]:
+        """Mean and std of the candidates as they are told."""
+        return self.shown or (self.at.mean, self.at.std)
 
 
 def joint_covariance(policy: Policy, user_row: int, arms: Any) -> tuple[Array, float]:

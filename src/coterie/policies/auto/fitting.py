@@ -2,12 +2,12 @@
 
 from dataclasses import dataclass
 from math import log
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 
 from coterie.contracts import Array
-from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.parts import Hyper, Parts
 
 STEPS = 25
@@ -50,7 +50,15 @@ class Prior:
         return [self.centre._replace(**{**low, name: log(total * CORNER_SHARE)}) for name in names]
 
 
-def fit(evidence: Evidence, prior: Prior, start: Hyper, *, corners: bool) -> tuple[Hyper, float]:
+class Explaining(Protocol):
+    """Anything that says how well hyperparameters explain the rewards."""
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """Returns the log evidence and its gradient."""
+        ...
+
+
+def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> tuple[Hyper, float]:
     """Returns the hyperparameters of the highest posterior density found, and its logarithm.
 
     Args:

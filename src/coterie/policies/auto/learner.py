@@ -178,16 +178,16 @@ class AutoPolicy(Policy):
         if t >= FIRST_FIT:
             self.fits.append((t, hyper))
 
-    def _sample(self, t: int) -> Index | None:
+    def _sample(self, t: int, most: int = MOST_PAIRS) -> Index | None:
         """Returns the pairs to look at: all, or those of users drawn at random until there are enough."""
         users = self._model.history.user_array()
-        if len(users) <= MOST_PAIRS:
+        if len(users) <= most:
             return None
         order = np.random.default_rng([self.seed, t]).permutation(self._model.n_users)
         place = np.empty(len(order), dtype=np.intp)
         place[order] = np.arange(len(order))
         ranked = np.argsort(place[users], kind="stable")
-        return np.asarray(ranked[:MOST_PAIRS])
+        return np.asarray(ranked[:most])
 
 
 def fit_is_due(t: int) -> bool:

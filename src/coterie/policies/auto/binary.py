@@ -1,0 +1,244 @@
+"""The policy that learns its own hyperparameters, for rewards of 0 and 1 with a Bernoulli likelihood."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import log
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.errors import CoterieError
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool, PoolKernel
+from coterie.models import History, Model
+from coterie.models.base import checked_binary
+from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
+from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.learner import CORNERS_UNTIL, FIRST_FIT, AutoPolicy, Index
+from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.policy import Considered
+
+LOGIT_VARIANCE = 2.0
+MOST_PAIRS = 600
+GROWTH = 1.25
+DRIFT = 0.1
+
+
+class BernoulliPolicy(AutoPolicy):
+    """Learns logits of probabilities: reward ~ Bernoulli(sigmoid(centre + f(u, x))), f ~ the Gaussian process of auto.
+
+    Choices are made on the logits; means and stds that are told (`Choice`, `predict`) are those of probabilities, a
+    score and `covariance` are in logits. The belief is the Gaussian nearest to the posterior (`bernoulli.py`), held by
+    the model as one pseudo-observation of each pair, its site. A reward adds a site of its own, made for the belief at
+    that time: O(1) updates of the model. All sites are settled anew
+
+    - at the fits, t = 1 to 8, 16, 32, ..., and whenever rewards have grown by a quarter since the last time,
+    - and where the mean of the rewarded pair has come 0.1 away, in logits, from what its rewards so far call for.
+
+    Just then the belief is a function of the counts alone, within 1e-4 of the fixed point in probability; in between
+    probabilities stay within 0.02 of it in the tests. Settling is O(k^3) a pass for k distinct pairs. Beyond 600 pairs
+    a fit of hyperparameters looks at a sample of users.
+    """
+
+    def __init__(self, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.trials = History()
+        self._settled_at = 0
+
+    @property
+    def n_rewards(self) -> int:
+        """Rewards learned so far."""
+        return self.trials.n_observations
+
+    def explain(self) -> str:
+        """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
+        return super().explain() + " Likelihood 'bernoulli': centre and variances are of logits."
+
+    def update(self, user: Any, arm: Any, reward: float) -> None:
+        """Learns a reward of 0 or 1; on an error nothing has changed."""
+        super().update(user, arm, checked_binary(reward))
+
+    def predict(self, user: Any, candidates: Any = None) -> tuple[Array, Array]:
+        """Returns mean and std of the believed probability of each candidate, in the order asked."""
+        return probabilities(*super().predict(user, candidates))
+
+    def relearn(self, history: History) -> None:
+        """Forgets all rewards and learns this history of 0 and 1 instead, with hyperparameters fitted to it."""
+        before = self.trials, self.centre
+        self.trials, self.centre = _by_key(history, self._model), 0.0
+        try:
+            self._settle(self._model.kernel, 0.0, start=None)
+        except CoterieError:
+            self.trials, self.centre = before
+            raise
+        if len(history):
+            self._refit(self.n_rewards)
+
+    def observed(self, level: float) -> Trials:
+        """Returns the trials and successes of each pair, to be explained by logits measured from this level."""
+        counts = self.trials.count_array()
+        return Trials(counts, np.clip(counts * self.trials.mean_array(), 0.0, counts), level)
+
+    def sites(self) -> Sites:
+        """Returns the pseudo-observations that the belief is made of, one for each pair of `trials`."""
+        precision = self._model.history.count_array()
+        return Sites(precision, precision * self._model.history.mean_array())
+
+    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+        found = super()._decide(row, arms, number)
+        return found._replace(told=probabilities(found.mean, found.std))
+
+    def _learn(self, row: int, column: Any, value: float) -> None:
+        key = self._model.kernel.key(row, column)
+        mean, std = self._model.read(row, np.array([column]))
+        drifted = self._drift(key, mean[0], std) > DRIFT
+        one = Trials(np.ones(1), np.array([value]), self.centre + float(mean[0]))
+        site, _ = settled(std[:, None] ** 2, one)
+        self._model.learn_weighted(row, column, float(mean[0] + site.values[0]), weight=float(site.precision[0]))
+        self.trials.add(key, row, column, value)
+        t = self.n_rewards
+        if t <= FIRST_FIT or t & (t - 1) == 0:
+            self._refit(t)
+        elif drifted or t >= GROWTH * self._settled_at:
+            self._refresh(t)
+
+    def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
+        super()._learn_many(rows, columns, [checked_binary(value) for value in values])
+
+    def _drift(self, key: Any, mean: float, std: Array) -> float:
+        """Returns how far the belief would go if the site of one pair were what its rewards call for, in logits.
+
+        Where sites are settled, precision * (value - mean) is the surplus of successes over what is believed.
+        """
+        row = self.trials.rows.get(key)
+        if row is None:
+            return 0.0
+        count, precision = self.trials.counts[row], self._model.history.counts[row]
+        expected = probabilities(np.array([self.centre + mean]), std)[0][0]
+        called_for = count * (self.trials.means[row] - expected)
+        return float(std[0] ** 2 * abs(precision * (self._model.history.means[row] - mean) - called_for))
+
+    def _refresh(self, t: int) -> None:
+        """Settles the sites anew; if the model refuses them, it keeps those it has."""
+        try:
+            self._settle(self._model.kernel, self.centre, start=self.sites())
+        except CoterieError as refusal:
+            self._refused = f" The sites due after {t} rewards were not settled: {refusal}"
+
+    def _refit(self, t: int) -> None:
+        """Takes the level and the hyperparameters that the rewards call for; if the model refuses, it keeps its own."""
+        level, prior = level_of(self.trials), logit_prior(self.parts)
+        hyper = prior.centre
+        try:
+            if t >= FIRST_FIT:
+                evidence = BernoulliEvidence(self.parts, self.trials, level, rows=self._sample(t, MOST_PAIRS))
+                start = self.hyper if self.fits else prior.centre
+                hyper, _ = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)
+            held = self.sites()
+            start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))
+            self._retune(self.parts.kernel(hyper), level, start_sites)
+        except CoterieError as refusal:
+            self._refused = f" The change due after {t} rewards was not made: {refusal}"
+            return
+        self.hyper, self.centre = hyper, level
+        if t >= FIRST_FIT:
+            self.fits.append((t, hyper))
+
+    def _retune(self, kernel: PoolKernel, level: float, start: Sites) -> None:
+        before = self._model.kernel
+        self._model.retune(kernel, 1.0)
+        try:
+            self._settle(kernel, level, start=start)
+        except CoterieError:
+            self._model.retune(before, 1.0)
+            raise
+
+    def _settle(self, kernel: Any, level: float, *, start: Sites | None) -> None:
+        """Gives the model the settled sites of all pairs for this kernel and level."""
+        users, arms = self.trials.user_array(), self.trials.arm_array()
+        pseudo = History()
+        if len(users):
+            sites, _ = settled(kernel.cross(users, arms, users, arms), self.observed(level), start)
+            pseudo = as_history(self.trials, sites)
+        self._model.relearn(pseudo)
+        self._settled_at = self.n_rewards
+
+
+class BernoulliEvidence:
+    """A lower bound of log p(rewards) as a function of the hyperparameters, with its gradient. O(k^3) a pass.
+
+    The sites are settled at each point asked for, from those of the last. The noise variance is 1, whatever is asked.
+
+    Args:
+        parts: What the kernel is made of.
+        trials: A collapsed history of 0 and 1.
+        level: The logit that f is measured from.
+        rows: The pairs to look at; none given means all.
+    """
+
+    def __init__(self, parts: Parts, trials: History, level: float, *, rows: Index | None = None) -> None:
+        keep = np.arange(len(trials)) if rows is None else rows
+        self.parts = parts
+        self._kept = History()
+        for row in keep.tolist():
+            user, arm = trials.users[row], trials.arms[row]
+            self._kept.add((user, arm), user, arm, trials.means[row], weight=trials.counts[row])
+        counts = self._kept.count_array()
+        self._trials = Trials(counts, np.clip(counts * self._kept.mean_array(), 0.0, counts), level)
+        self._sites: Sites | None = None
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """Returns the bound and its gradient, which is that of the sites' Gaussian evidence with the sites held."""
+        hyper = Hyper(*point)._replace(noise=0.0)
+        users, arms = self._kept.user_array(), self._kept.arm_array()
+        gram = self.parts.kernel(hyper).cross(users, arms, users, arms)
+        self._sites, belief = settled(gram, self._trials, self._sites)
+        evidence = Evidence(self.parts, as_history(self._kept, self._sites))
+        value, gradient = evidence.value_and_gradient(np.array(hyper))
+        gradient[Hyper._fields.index("noise")] = 0.0
+        return (bound(belief, self._sites, self._trials) if np.isfinite(value) else value), gradient
+
+
+def _by_key(history: History, model: Model) -> History:
+    """Returns the history under the keys that the model gives pairs."""
+    out = History()
+    together = zip(history.users, history.arms, history.means, history.counts, strict=True)
+    for user, arm, mean, count in together:
+        out.add(model.kernel.key(user, arm), user, arm, mean, weight=count)
+    out.n_observations = history.n_observations
+    return out
+
+
+def level_of(trials: History) -> float:
+    """Returns the logit of the share of successes, with one success and one failure more than there were."""
+    counts = trials.count_array()
+    n_successes, n_trials = float(counts @ trials.mean_array()), float(counts.sum())
+    return log((n_successes + 1) / (n_trials - n_successes + 1))
+
+
+def as_history(trials: History, sites: Sites) -> History:
+    """Returns the sites as observations of noise variance 1 whose weights are their precisions."""
+    out = History()
+    together = zip(trials.rows, trials.users, trials.arms, sites.values.tolist(), sites.precision.tolist(), strict=True)
+    for key, user, arm, value, weight in together:
+        out.add(key, user, arm, value, weight=weight)
+    out.n_observations = trials.n_observations
+    return out
+
+
+def logit_prior(parts: Parts) -> Prior:
+    """Returns the prior for logits, whose scale is known beforehand, with the noise variance held at 1."""
+    prior = Prior.of(parts, LOGIT_VARIANCE)
+    return replace(prior, centre=prior.centre._replace(noise=0.0))
+
+
+def make_bernoulli_policy(
+    *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, **rest: Any
+) -> BernoulliPolicy:
+    """Returns a policy at the centre of the prior for logits; `make` makes a model on a kernel."""
+    parts = Parts.of(graph, arms)
+    hyper = logit_prior(parts).centre
+    model = make(parts.kernel(hyper), noise_var=1.0)
+    return BernoulliPolicy(parts=parts, hyper=hyper, graph=graph, arms=arms, model=model, **rest)
