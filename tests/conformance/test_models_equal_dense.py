@@ -149,3 +149,19 @@ def test_another_kernel_and_shifted_rewards_equal_dense(engine: str, seed: int) 
 def random_cov(rng: np.random.Generator, size: int) -> Array:
     root = rng.normal(size=(size, size + 1))
     return np.asarray(root @ root.T)
+
+
+@pytest.mark.parametrize("engine", EXACT_ENGINES)
+@given(case=cases(), weights=st.lists(st.floats(0.05, 5.0), min_size=4, max_size=4))
+def test_weighted_observations_equal_dense(engine: str, case: Case, weights: list[float]) -> None:
+    model, dense = make(engine, case.kernel, case.noise_var), DenseModel(case.kernel, noise_var=case.noise_var)
+    for i, (user, arm, reward) in enumerate(case.history):
+        for each in (model, dense):
+            each.learn_weighted(user, arm, reward, weight=weights[i % 4])
+    scale = float(max(dense.prior_std(user).max() for user in range(case.kernel.n_users)))
+    for user in range(case.kernel.n_users):
+        (mean, std), (dense_mean, dense_std) = model.predict(user), dense.predict(user)
+        assert scaled_gap(mean, dense_mean, scale) < 1e-7
+        assert scaled_gap(std**2, dense_std**2, scale**2) < 1e-7
+    assert model.n_observations == dense.n_observations
+    assert model.history.counts == dense.history.counts
