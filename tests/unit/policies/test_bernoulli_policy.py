@@ -82,7 +82,7 @@ def test_the_order_of_rewards_is_irrelevant_where_they_are_learned_at_once() -> 
         policy.relearn(history)
         assert policy.n_rewards == 90
         found.append(beliefs(policy))
-    np.testing.assert_allclose(*found, atol=1e-3)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
 
 
 def test_rewards_after_a_relearned_history_belong_to_the_same_pairs() -> None:

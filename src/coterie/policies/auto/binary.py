@@ -38,7 +38,8 @@ class BernoulliPolicy(AutoPolicy):
     - with two in a hundred more if a reward has moved the logit of its pair by 0.5 since, at once if by 1.5.
 
     Just then the belief is a function of the counts alone, within 1e-4 of the fixed point in probability. In between
-    it is near it: on generated histories no probability was off by more than 0.05, half the time none by 0.002.
+    it is near it: on generated histories of 300 rewards no probability was off by more than 0.03, and half the time
+    none by 0.002.
     Settling is O(k^3) a pass for k distinct pairs. Beyond 600 pairs a fit of hyperparameters looks at a sample of
     users.
     """
