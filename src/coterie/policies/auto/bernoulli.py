@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 from scipy.special import expit
 
+from coterie.algebra import JitterLog, cholesky
 from coterie.contracts import Array
 
 TOLERANCE = 1e-5
@@ -121,7 +122,7 @@ def believed(gram: Array, sites: Sites) -> Belief:
     root = np.sqrt(sites.precision)
     inner = root[:, None] * gram * root
     inner[np.diag_indices_from(inner)] += 1.0
-    factor = np.linalg.cholesky(inner)
+    factor = cholesky(inner, JitterLog(), scale=1.0)  # all eigenvalues are at least 1
     solved = solve_triangular(factor, root[:, None] * gram, lower=True, check_finite=False)
     mean = gram @ sites.pull - solved.T @ (solved @ sites.pull)
     variance = np.maximum(gram.diagonal() - np.einsum("ij,ij->j", solved, solved), 0.0)
