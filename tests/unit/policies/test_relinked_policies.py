@@ -95,7 +95,7 @@ def test_the_next_epoch_fits_on_the_new_graph() -> None:
     policy = taught("auto-ucb", rounds=31)
     assert isinstance(policy, AutoPolicy)
     assert policy.relink(CHANGED)
-    assert policy.fits[-1][0] == 16
+    assert policy.fits[-1][0] == 24
     policy.update("fay", "a", 1.0)
     assert policy.fits[-1][0] == 32
     assert len(policy.parts.eigenvalues) == 7

@@ -8,6 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import CoterieError, ParameterError, RewardError
+from coterie.policies.auto.binary import BernoulliPolicy
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -180,3 +181,32 @@ def test_the_graph_report_is_made_from_the_same_likelihood() -> None:
     assert told.n_rewards == 30
     assert all(-60 < value < 0 for value in told.evidence.values())
     assert told.evidence != plain.graph_report().evidence
+
+
+def test_a_change_of_the_graph_keeps_the_hyperparameters_and_settles_the_sites() -> None:
+    bandit = make()
+    play(bandit, 45)
+    policy = bandit._policy
+    assert isinstance(policy, BernoulliPolicy)
+    policy._refresh(45)
+    settled, hyper = beliefs(bandit), policy.hyper
+    bandit.connect("bo", "cy", 0.5)  # the weight it has: all is learned anew on the same graph
+    assert bandit._policy is not policy
+    np.testing.assert_allclose(beliefs(bandit), settled, atol=1e-4)
+    bandit.add_user("eve", {"ana": 2.0})
+    after = bandit._policy
+    assert isinstance(after, BernoulliPolicy)
+    assert after.hyper._replace(graph=hyper.graph) == hyper
+    assert abs(bandit.predict("eve", ["a"])["a"][0] - bandit.predict("ana", ["a"])["a"][0]) < 0.2
+
+
+def test_a_replaced_reward_is_as_if_only_the_last_had_come() -> None:
+    bandit = make()
+    decisions = play(bandit, 20)
+    bandit.reward(decisions[4].id, True, replace=True)
+    assert bandit._events.rewards[4] == 1.0
+    before = beliefs(bandit)
+    bandit.reward(decisions[4].id, False, replace=True)
+    assert np.abs(beliefs(bandit) - before).max() > 1e-3
+    bandit.reward(decisions[4].id, True, replace=True)
+    np.testing.assert_allclose(beliefs(bandit), before, atol=1e-6)

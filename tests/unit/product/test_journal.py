@@ -25,6 +25,7 @@ KINDS: list[dict[str, Any]] = [
     {"policy": "lk-gp-ucb", "forgetting": 0.996},  # up to date after every third reward, or when it is read
     {"policy": "lk-gp-ts", "window": 4},
     {"policy": "club"},
+    {"policy": "auto-ts", "reward": "binary", "likelihood": "bernoulli"},
     {"policy": "lk-gp-ucb", "expire_after": 5.0, "max_pending": 4},
     {"policy": "lk-gp-ts", "pending": "hallucinate", "expire_after": 5.0},
 ]
@@ -66,7 +67,7 @@ class Life:
     """A bandit that lives through generated steps, its decisions, and the files that it was saved to on the way."""
 
     def __init__(self, folder: Path, **options: Any) -> None:
-        self.folder, self.now = folder, 100.0
+        self.folder, self.now, self.binary = folder, 100.0, options.get("reward") == "binary"
         self.bandit = make(journal=folder / "journal", clock=lambda: self.now, **options)
         self.made: list[ct.Decision] = []
         self.saved: list[tuple[Path, int]] = []
@@ -80,6 +81,7 @@ class Life:
     def take(self, step: str, pick: int, value: float) -> None:
         """Does what the step says with users and arms picked by a number; a refused call is part of life."""
         bandit, self.now = self.bandit, self.now + pick % 5
+        value = float(value > 0) if self.binary else value
         users, arms = bandit.graph.users, bandit.arms.ids
         user, other, arm = users[pick % len(users)], users[pick // 7 % len(users)], arms[pick // 3 % len(arms)]
         calls: dict[str, Callable[[], Any]] = {

@@ -1,6 +1,6 @@
 """The policy that learns its own hyperparameters, for rewards of 0 and 1 with a Bernoulli likelihood."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from math import log
 from typing import Any
@@ -76,6 +76,35 @@ class BernoulliPolicy(AutoPolicy):
             raise
         if len(history):
             self._refit(self.n_rewards)
+
+    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
+        """Forgets all rewards and learns this history of 0 and 1 with hyperparameters that were kept."""
+        self.trials = _by_key(history, self._model)
+        hyper = self._kept_hyper(kept)
+        self._model.retune(self.parts.kernel(hyper), 1.0)
+        self._settle(self._model.kernel, kept["centre"], start=None)
+        self._take_kept(kept, hyper)
+
+    def revise(self, row: int, column: Any, before: float, after: float) -> bool:  # noqa: ARG002 - it never can
+        """Returns False: another reward moves every site."""
+        return False
+
+    def relink(self, graph: UserGraph) -> bool:  # noqa: ARG002 - it never can
+        """Returns False: another graph moves every site."""
+        return False
+
+    def consider_many(self, users: Iterable[Any], candidates: Any = None) -> None:
+        """Returns None: decisions are made one after another."""
+
+    def state(self) -> dict[str, Any]:
+        """Returns what decisions depend on beside the settings, the rewards of each pair included."""
+        return super().state() | {"trials": self.trials.state(), "settled_at": self._settled_at}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
+        super().restore(state)
+        self.trials = History.restored(state["trials"], self._model.kernel.key)
+        self._settled_at = state["settled_at"]
 
     def observed(self, level: float) -> Trials:
         """Returns the trials and successes of each pair, to be explained by logits measured from this level."""

@@ -104,11 +104,18 @@ class AutoPolicy(Policy):
 
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
-        given = Hyper(*kept["hyper"])
-        hyper = given._replace(graph=kept["scale"] + log(self.parts.mean_gain(given.ridge)))
+        hyper = self._kept_hyper(kept)
         self._model.retune(self.parts.kernel(hyper), hyper.noise_var)
         history.shift(-kept["centre"])
         self._model.relearn(history)
+        self._take_kept(kept, hyper)
+
+    def _kept_hyper(self, kept: Mapping[str, Any]) -> Hyper:
+        """Returns what was kept, the graph's scale being the same on this graph."""
+        given = Hyper(*kept["hyper"])
+        return given._replace(graph=kept["scale"] + log(self.parts.mean_gain(given.ridge)))
+
+    def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper) -> None:
         self.hyper, self.centre = hyper, kept["centre"]
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
 
