@@ -8,9 +8,8 @@ from pathlib import Path
 from coterie import __version__
 from coterie.errors import CoterieError
 from coterie.policies import list_policies
-from coterie.policies.registry import summary
-from coterie.product import shell
-from coterie.product.project import init_project
+from coterie.policies.making.registry import summary
+from coterie.product.project import init_project, shell
 from coterie.runs import console
 from coterie.runs.demo import run_demo
 from coterie.runs.paper.reproduce import PARTS, reproduce

@@ -12,7 +12,7 @@ import coterie as ct
 from coterie.kernels import FreeKernel
 from coterie.models import ENGINES, ExactModel, FeaturesModel, GridModel, History, HybridModel, Model, restore_model
 from coterie.models.conditioned import ConditionedModel
-from coterie.product.saving import put_together, taken_apart
+from coterie.product.files.saving import put_together, taken_apart
 from strategies import Case, cases
 
 STEPS = st.lists(st.sampled_from(["one", "read", "many", "noise", "users", "retune", "relearn", "check"]), max_size=8)

@@ -13,7 +13,7 @@ from terminal import coterie
 
 KILLED = """
 import os, sys
-from coterie.product.keeping import kept
+from coterie.product.files.keeping import kept
 with kept(sys.argv[1]) as bandit:
     bandit.decide("ana")
     os._exit(9)

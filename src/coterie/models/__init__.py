@@ -2,13 +2,13 @@
 
 from coterie.models.base import Model
 from coterie.models.choose import ENGINES, EngineChoice, choose_engine, make_model, restore_model
-from coterie.models.dense import DenseModel
-from coterie.models.exact import ExactModel
-from coterie.models.features import FeaturesModel
-from coterie.models.grid import GridModel
+from coterie.models.engines.dense import DenseModel
+from coterie.models.engines.exact import ExactModel
+from coterie.models.engines.features import FeaturesModel
+from coterie.models.engines.grid import GridModel
+from coterie.models.engines.hybrid import HybridModel, paper_switch
+from coterie.models.engines.linear import LinearModel
 from coterie.models.history import History
-from coterie.models.hybrid import HybridModel, paper_switch
-from coterie.models.linear import LinearModel
 
 __all__ = [
     "ENGINES",

@@ -10,13 +10,13 @@ from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
 from coterie.models.costs import exact_cost, grid_cost, linear_cost
-from coterie.models.dense import DenseModel
-from coterie.models.exact import ExactModel
-from coterie.models.features import FeaturesModel
-from coterie.models.grid import GridModel, grid_bytes
-from coterie.models.hybrid import HybridModel
-from coterie.models.kinds import merged
-from coterie.models.linear import LinearModel
+from coterie.models.engines.dense import DenseModel
+from coterie.models.engines.exact import ExactModel
+from coterie.models.engines.features import FeaturesModel
+from coterie.models.engines.grid import GridModel, grid_bytes
+from coterie.models.engines.hybrid import HybridModel
+from coterie.models.engines.kinds import merged
+from coterie.models.engines.linear import LinearModel
 from coterie.models.memory import available_memory
 from coterie.models.need import check_whole
 

@@ -1,8 +1,8 @@
 """What do we choose: scores, widths, the named recipes."""
 
+from coterie.policies.following.schedules import SpectralSchedule
+from coterie.policies.making.registry import list_policies, make_policy
 from coterie.policies.policy import Policy
-from coterie.policies.registry import list_policies, make_policy
-from coterie.policies.schedules import SpectralSchedule
-from coterie.policies.widths import TheoryWidth
+from coterie.policies.rules.widths import TheoryWidth
 
 __all__ = ["Policy", "SpectralSchedule", "TheoryWidth", "list_policies", "make_policy"]

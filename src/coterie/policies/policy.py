@@ -27,12 +27,12 @@ from coterie.kernels import ArmPool, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
-from coterie.policies.batches import Batch, decide_together
-from coterie.policies.draws import Draws
-from coterie.policies.followers import Follower
+from coterie.policies.following.followers import Follower
 from coterie.policies.relinking import link_between
-from coterie.policies.scores import ROUNDING, Score, joint_thompson
-from coterie.policies.widths import Width, checked_width, width_at
+from coterie.policies.rules.batches import Batch, decide_together
+from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.scores import ROUNDING, Score, joint_thompson
+from coterie.policies.rules.widths import Width, checked_width, width_at
 
 Index = NDArray[np.intp]
 

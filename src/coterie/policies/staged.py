@@ -10,8 +10,8 @@ import numpy as np
 from coterie.contracts import Array, UserId
 from coterie.models import Model
 from coterie.policies.policy import Considered, Policy
-from coterie.policies.scores import ucb
-from coterie.policies.widths import width_at
+from coterie.policies.rules.scores import ucb
+from coterie.policies.rules.widths import width_at
 
 DEFAULT_ROUNDS = 1000
 TOLERANCE = 1e-10

@@ -2,7 +2,8 @@
 
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
-from coterie.product.explaining import Explanation
-from coterie.product.replaying import replay
+from coterie.product.files.keeping import kept
+from coterie.product.files.replaying import replay
+from coterie.product.insight.explaining import Explanation
 
-__all__ = ["Bandit", "Decision", "Explanation", "replay"]
+__all__ = ["Bandit", "Decision", "Explanation", "kept", "replay"]

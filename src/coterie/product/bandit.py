@@ -18,18 +18,18 @@ from coterie.models.base import checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
 from coterie.policies.auto import BernoulliPolicy
-from coterie.policies.draws import Draws
 from coterie.policies.policy import Considered, Grounds
+from coterie.policies.rules.draws import Draws
 from coterie.policies.staged import StagedPolicy
-from coterie.product.arms import as_arm_pool, without_arms
 from coterie.product.batches import decisions_of
+from coterie.product.chances.propensity import Seen, exploration, joint_covariance
 from coterie.product.decision import Decision
 from coterie.product.events import Events, Memory
-from coterie.product.explaining import Explanation, contributions, logit_contributions, totals
-from coterie.product.graph_report import GraphReport, make_report
-from coterie.product.journal import Journal, Steady, journalled
+from coterie.product.files.journal import Journal, Steady, journalled
+from coterie.product.inputs.arms import as_arm_pool, without_arms
+from coterie.product.insight.explaining import Explanation, contributions, logit_contributions, totals
+from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.ledger import Ledger
-from coterie.product.propensity import Seen, exploration, joint_covariance
 
 PENDING = ("ignore", "hallucinate")
 REWARDS = ("real", "binary")
@@ -320,7 +320,7 @@ class Bandit:
 
     def save(self, path: str | Path) -> None:
         """Writes the bandit to one file, whole or not at all."""
-        from coterie.product.saving import save_bandit
+        from coterie.product.files.saving import save_bandit
 
         save_bandit(self, Path(path))
 
@@ -336,8 +336,8 @@ class Bandit:
             journal: The journal of the saved bandit, whose changes since then are made again and which goes on; or a
                 new file.
         """
-        from coterie.product.replaying import load_with_journal
-        from coterie.product.saving import load_bandit
+        from coterie.product.files.replaying import load_with_journal
+        from coterie.product.files.saving import load_bandit
 
         if journal is None:
             return load_bandit(Path(path), clock=clock)
@@ -345,7 +345,7 @@ class Bandit:
 
     def export(self, folder: str | Path) -> None:
         """Writes the bandit to a new folder as JSON and arrays that anything can read, whole or not at all."""
-        from coterie.product.export import export_bandit
+        from coterie.product.files.export import export_bandit
 
         export_bandit(self, Path(folder))
 

@@ -7,11 +7,11 @@ import numpy as np
 
 from coterie.contracts import ArmId
 from coterie.policies import Policy
-from coterie.policies.batches import Batch
-from coterie.policies.draws import Draws
 from coterie.policies.policy import Grounds
+from coterie.policies.rules.batches import Batch
+from coterie.policies.rules.draws import Draws
+from coterie.product.chances.propensity import Seen, exploration
 from coterie.product.decision import Decision
-from coterie.product.propensity import Seen, exploration
 
 
 def decisions_of(

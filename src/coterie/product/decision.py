@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.contracts import ArmId, UserId
-from coterie.product.propensity import Propensities, Seen, probabilities_from, with_exploration
+from coterie.product.chances.propensity import Propensities, Seen, probabilities_from, with_exploration
 
 
 class Decision:

@@ -16,8 +16,8 @@ from coterie.errors import CoterieError, InputError, SettingError, listed, or_si
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import SpectralSchedule, list_policies, make_policy
-from coterie.policies.ingredients import CLUSTER_WIDTH
-from coterie.policies.recipes import RECIPES, Recipe
+from coterie.policies.making.ingredients import CLUSTER_WIDTH
+from coterie.policies.making.recipes import RECIPES, Recipe
 from coterie.problems import Round, World
 
 COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed")

@@ -27,8 +27,8 @@ import scipy
 from coterie.contracts import UserId
 from coterie.errors import StoreError
 from coterie.kernels import Heat, SpectralRBF
-from coterie.policies.schedules import SpectralSchedule
-from coterie.policies.similarity import LearnedSimilarity
+from coterie.policies.following.schedules import SpectralSchedule
+from coterie.policies.following.similarity import LearnedSimilarity
 from coterie.runs.extras import require_extra
 from coterie.runs.learners import found_method
 from coterie.runs.play import Played

@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import ENGINES, DenseModel, HybridModel, Model
-from coterie.models.grid import GridModel
+from coterie.models.engines.grid import GridModel
 from coterie.policies.relinking import link_between
 from strategies import Array, graphs
 

@@ -10,7 +10,7 @@ import coterie as ct
 from coterie import errors
 from coterie.kernels import pool_kernel
 from coterie.models import make_model
-from coterie.policies.scores import ucb
+from coterie.policies.rules.scores import ucb
 
 GRAPH = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy", 0.5)], users=["ana", "bo", "cy", "dee"])
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(6, 3)), ids=list("abcdef"))

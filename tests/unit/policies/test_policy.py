@@ -13,8 +13,8 @@ import coterie as ct
 from coterie.errors import DimensionError, ParameterError
 from coterie.graphs import make_graph
 from coterie.models import ENGINES
-from coterie.policies.draws import Draws
-from coterie.policies.recipes import RECIPES
+from coterie.policies.making.recipes import RECIPES
+from coterie.policies.rules.draws import Draws
 
 ENGINE_NAMES = sorted(ENGINES)
 

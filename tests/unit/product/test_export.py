@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.errors import SavedFileError
-from coterie.product import export
+from coterie.product.files import export
 
 ARMS = dict(zip("abc", np.random.default_rng(0).normal(size=(3, 2)), strict=True))
 

@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.models import History
 from coterie.product.bandit import Bandit
-from coterie.product.graph_report import homophily
+from coterie.product.insight.graph_report import homophily
 
 GRAPH = ct.make_graph("sbm", 24, seed=1, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)))

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import CoterieError, JournalError, ParameterError
 from coterie.models import ENGINES
-from coterie.product.journal import CHANGES, decisions_in, read, written
+from coterie.product.files.journal import CHANGES, decisions_in, read, written
 
 ARMS = dict(zip("abcde", np.random.default_rng(0).normal(size=(5, 2)), strict=True))
 KINDS: list[dict[str, Any]] = [

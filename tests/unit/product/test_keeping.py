@@ -7,9 +7,9 @@ import pytest
 
 import coterie as ct
 from coterie.errors import CoterieError, DecisionError, SavedFileError
-from coterie.product import shell
 from coterie.product.bandit import Bandit
-from coterie.product.keeping import kept
+from coterie.product.files.keeping import kept
+from coterie.product.project import shell
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ from scipy.special import ndtr
 import coterie as ct
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError
-from coterie.policies.recipes import RECIPES
-from coterie.policies.scores import InNoiseUnits, ucb
-from coterie.product.propensity import (
+from coterie.policies.making.recipes import RECIPES
+from coterie.policies.rules.scores import InNoiseUnits, ucb
+from coterie.product.chances.propensity import (
     Propensities,
     argmax_probabilities,
     epsilon_probabilities,
@@ -184,7 +184,7 @@ def test_joint_errors_are_never_nought_unless_nothing_is_drawn() -> None:
 
 
 def test_draws_in_blocks_are_all_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.product.propensity.BLOCK", 7)
+    monkeypatch.setattr("coterie.product.chances.propensity.BLOCK", 7)
     got, _ = joint_thompson_probabilities(np.zeros(2), np.eye(2), 1.0, np.random.default_rng(0), n_draws=1001)
     assert got.sum() == pytest.approx(1)
     with pytest.raises(ParameterError, match="n_draws is 0"):

@@ -16,7 +16,7 @@ from coterie.errors import DecisionError, SavedFileError
 from coterie.models import ENGINES, make_model
 from coterie.policies import Policy
 from coterie.product.bandit import Bandit
-from coterie.product.container import FIXED, read_container, write_container
+from coterie.product.files.container import FIXED, read_container, write_container
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
 

@@ -16,8 +16,8 @@ from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.parts import Hyper, Parts
-from coterie.policies.batches import Batch
 from coterie.policies.policy import Considered, Policy
+from coterie.policies.rules.batches import Batch
 
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024

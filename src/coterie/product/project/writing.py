@@ -21,7 +21,7 @@ APP_TEXT = '''\
 import sys
 from pathlib import Path
 
-from coterie.product.keeping import kept
+from coterie.product import kept
 
 FILE = Path(__file__).with_name("bandit.coterie")
 USER = {user}

@@ -9,12 +9,12 @@ from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
-from coterie.policies.clusters import Clusters
-from coterie.policies.followers import Follower, ScheduledNoise
-from coterie.policies.recipes import Recipe
-from coterie.policies.schedules import SpectralSchedule
-from coterie.policies.scores import Score
-from coterie.policies.similarity import LearnedSimilarity
+from coterie.policies.following.clusters import Clusters
+from coterie.policies.following.followers import Follower, ScheduledNoise
+from coterie.policies.following.schedules import SpectralSchedule
+from coterie.policies.following.similarity import LearnedSimilarity
+from coterie.policies.making.recipes import Recipe
+from coterie.policies.rules.scores import Score
 
 CLUSTER_WIDTH = 0.5
 LIKELIHOODS = ("gaussian", "bernoulli")
@@ -87,7 +87,7 @@ def _own_score(name: str, recipe: Recipe, sampling: str | None, given: Any) -> S
         )
     if not callable(given) or isinstance(given, type):
         rule = "it is a function of mean, std, width and keywords that returns one number for each candidate"
-        raise ParameterError(f"score is {given!r}", rule, "Pass such a function, as in coterie.policies.scores")
+        raise ParameterError(f"score is {given!r}", rule, "Pass such a function, as in coterie.policies.rules.scores")
     score: Score = given
     return score
 

@@ -25,8 +25,8 @@ import scipy
 
 from coterie.errors import JournalError
 from coterie.kernels import ArmPool
-from coterie.product.arms import as_arm_pool
 from coterie.product.decision import Decision
+from coterie.product.inputs.arms import as_arm_pool
 
 if TYPE_CHECKING:
     from coterie.product.bandit import Bandit

@@ -13,10 +13,10 @@ from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
 from coterie.models.base import Index, check_ratio
 from coterie.models.conditioned import ConditionedModel
-from coterie.models.kinds import merged
+from coterie.models.engines.kinds import merged
+from coterie.models.engines.whitening import arm_whitener, is_gentle
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
-from coterie.models.whitening import arm_whitener, is_gentle
 
 
 class GridModel(ConditionedModel):

@@ -10,7 +10,7 @@ import numpy as np
 
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
-from coterie.product.saving import parts_as_saved
+from coterie.product.files.saving import parts_as_saved
 
 STATE, ARRAYS = "state.json", "arrays.npz"
 LARGEST_TABLE = (

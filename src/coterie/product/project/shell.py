@@ -8,9 +8,9 @@ from typing import Any
 from coterie.errors import DecisionError, ParameterError
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
-from coterie.product.keeping import kept
+from coterie.product.files.keeping import kept
+from coterie.product.files.replaying import replay
 from coterie.product.project.tables import as_whole
-from coterie.product.replaying import replay
 
 SHOWN = 5
 

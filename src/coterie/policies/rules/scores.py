@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from coterie.contracts import Array, Belief
-from coterie.policies.draws import Draws
+from coterie.policies.rules.draws import Draws
 
 ROUNDING = 1e-13  # scores this close, beside the highest, are tied
 

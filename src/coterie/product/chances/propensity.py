@@ -9,9 +9,9 @@ from scipy.special import ndtr
 
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError, listed
-from coterie.policies.draws import Draws
 from coterie.policies.policy import Grounds, Policy
-from coterie.policies.scores import (
+from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.scores import (
     ROUNDING,
     InNoiseUnits,
     epsilon_greedy,
@@ -23,7 +23,7 @@ from coterie.policies.scores import (
     widening_ucb,
 )
 from coterie.policies.staged import StagedPolicy
-from coterie.product.quadrature import wins
+from coterie.product.chances.quadrature import wins
 
 N_DRAWS = 10_000
 BLOCK = 2**18  # numbers drawn at a time

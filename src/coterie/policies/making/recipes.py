@@ -14,7 +14,8 @@ from coterie.kernels import (
     SquaredExponential,
     UserKernel,
 )
-from coterie.policies.scores import (
+from coterie.policies.following.similarity import SIMILARITIES
+from coterie.policies.rules.scores import (
     InNoiseUnits,
     Score,
     epsilon_greedy,
@@ -25,7 +26,6 @@ from coterie.policies.scores import (
     uniform,
     widening_ucb,
 )
-from coterie.policies.similarity import SIMILARITIES
 
 _SMOOTH = SquaredExponential("median")
 

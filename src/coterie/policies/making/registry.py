@@ -10,8 +10,8 @@ from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.need import check_whole
 from coterie.policies.auto import make_auto_policy, make_bernoulli_policy
-from coterie.policies.draws import checked_seed
-from coterie.policies.ingredients import (
+from coterie.policies.following.schedules import SpectralSchedule
+from coterie.policies.making.ingredients import (
     arm_kernel_for,
     check_types,
     checked_likelihood,
@@ -24,12 +24,12 @@ from coterie.policies.ingredients import (
     similarity_for,
     user_kernel_for,
 )
+from coterie.policies.making.recipes import OUT_OF_REACH, RECIPES, Recipe
 from coterie.policies.policy import Policy
-from coterie.policies.recipes import OUT_OF_REACH, RECIPES, Recipe
-from coterie.policies.schedules import SpectralSchedule
-from coterie.policies.scores import Score
+from coterie.policies.rules.draws import checked_seed
+from coterie.policies.rules.scores import Score
+from coterie.policies.rules.widths import Width, checked_width
 from coterie.policies.staged import DEFAULT_ROUNDS, StagedPolicy
-from coterie.policies.widths import Width, checked_width
 
 
 def list_policies() -> list[str]:
@@ -91,8 +91,8 @@ def make_policy(
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
         similarity: For coop-kernel-*, "learned_mmd" (the default: from the arms chosen for each user, refreshed every
             200 rounds), "laplacian_inv", "heat", "spectral_rbf" or "all_ones".
-        score: Your own: a function of mean, std, width and keywords (see `coterie.policies.scores.Score`) that returns
-            one number for each candidate, the highest to be chosen. It takes the place of the policy's.
+        score: Your own: a function of mean, std, width and keywords (see `coterie.policies.rules.scores.Score`) that
+            returns one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
         engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".

@@ -12,8 +12,8 @@ from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
-from coterie.models.features import eigen_features
-from coterie.models.kinds import merged
+from coterie.models.engines.features import eigen_features
+from coterie.models.engines.kinds import merged
 from coterie.models.memory import require_memory
 from coterie.models.need import require_pool
 

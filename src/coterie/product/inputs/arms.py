@@ -8,7 +8,7 @@ import numpy as np
 from coterie.contracts import ArmId
 from coterie.errors import ArmError, CandidatesError
 from coterie.kernels import ArmPool
-from coterie.product.frames import is_frame, pool_from_frame
+from coterie.product.inputs.frames import is_frame, pool_from_frame
 
 
 def as_arm_pool(arms: Any) -> ArmPool:

@@ -9,9 +9,9 @@ from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
-from coterie.models.exact import ExactModel
-from coterie.models.grid import GridModel, require_grid_memory
-from coterie.models.kinds import merged
+from coterie.models.engines.exact import ExactModel
+from coterie.models.engines.grid import GridModel, require_grid_memory
+from coterie.models.engines.kinds import merged
 from coterie.models.need import check_whole, require_pool
 
 

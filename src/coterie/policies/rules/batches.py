@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.models import Model
-from coterie.policies.draws import Draws
-from coterie.policies.scores import ROUNDING, InNoiseUnits, Score, greedy, thompson, ucb, widening_ucb
+from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.scores import ROUNDING, InNoiseUnits, Score, greedy, thompson, ucb, widening_ucb
 
 Index = NDArray[np.intp]
 

@@ -12,8 +12,8 @@ from coterie.errors import CoterieError, JournalError
 from coterie.models.need import check_whole
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
-from coterie.product.journal import CHANGES, FORMAT, Journal, Steady, decisions_in, read, recorded, versions
-from coterie.product.saving import load_bandit
+from coterie.product.files.journal import CHANGES, FORMAT, Journal, Steady, decisions_in, read, recorded, versions
+from coterie.product.files.saving import load_bandit
 
 ROUNDING = 1e-6  # numbers that differ by less are the same: engine 'exact' may round otherwise after loading
 

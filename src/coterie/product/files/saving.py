@@ -11,7 +11,7 @@ from coterie.errors import SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.product.bandit import Bandit
-from coterie.product.container import read_container, write_container
+from coterie.product.files.container import read_container, write_container
 
 PLAIN = (str, int, float, bool, type(None))
 

@@ -1,0 +1,1 @@
+"""The ways to hold one and the same belief."""

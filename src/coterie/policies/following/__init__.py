@@ -1,0 +1,1 @@
+"""What follows the rewards: noise schedules, learned similarities, clusters."""

@@ -1,0 +1,1 @@
+"""Policies by name: recipes, their ingredients and the registry."""

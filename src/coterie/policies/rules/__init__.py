@@ -1,0 +1,1 @@
+"""How a belief becomes a choice: scores, widths, draws, ties."""

@@ -1,0 +1,1 @@
+"""How probable each choice was."""

@@ -1,0 +1,1 @@
+"""What people hand in: arms as arrays, mappings and dataframes."""
