@@ -57,7 +57,7 @@ class Joining:
         self.number += 1
 
     def rebuild(self) -> None:
-        self.bandit._learn_anew(self.bandit._policy.kept())
+        self.bandit._learned.learn_anew(self.bandit._learned.policy.kept())
 
 
 def joining() -> list[Row]:

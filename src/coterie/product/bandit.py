@@ -4,6 +4,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,27 +14,22 @@ from coterie.contracts import ArmId, UserId
 from coterie.errors import ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models import make_model
 from coterie.models.base import checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
-from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.policy import Considered, Grounds
 from coterie.policies.rules.draws import Draws
-from coterie.policies.staged import StagedPolicy
 from coterie.product.batches import decisions_of
 from coterie.product.chances.propensity import Seen, exploration, joint_covariance
+from coterie.product.checks import check_choices, checked_expiry, checked_memory
 from coterie.product.decision import Decision
-from coterie.product.events import Events, Memory
+from coterie.product.events import Events
 from coterie.product.files.journal import Journal, Steady, journalled
 from coterie.product.inputs.arms import as_arm_pool, without_arms
-from coterie.product.insight.explaining import Explanation, contributions, logit_contributions, totals
+from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
+from coterie.product.learned import Learned
 from coterie.product.ledger import Ledger
-
-PENDING = ("ignore", "hallucinate")
-REWARDS = ("real", "binary")
-FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
 
 
 class Bandit:
@@ -91,40 +87,20 @@ class Bandit:
         **options: Any,
     ) -> None:
         check_whole("max_pending", max_pending)
-        if not (isinstance(min_propensity, int | float) and 0 <= min_propensity <= 1):
-            raise ParameterError(
-                f"min_propensity is {min_propensity!r}", "it is a probability", "Choose, say, 0.01, or 0 for none"
-            )
-        if pending not in PENDING:
-            raise ParameterError(f"pending is {pending!r}", f"it is one of {listed(PENDING)}", "Choose one of these")
-        _check_rewards(reward, likelihood, pending)
+        check_choices(pending=pending, reward=reward, likelihood=likelihood, min_propensity=min_propensity)
         self._min_propensity, self._pending = float(min_propensity), pending
         self._reward, self._likelihood = reward, likelihood
-        self._memory = _checked_memory(forgetting, window)
-        self._name, self._options, self._seed = policy, dict(options), seed
+        self._name, self._seed = policy, seed
         self._retired: set[ArmId] = set()
-        self._events = Events()
         self._clock = clock if isinstance(clock, Steady) else Steady(clock)
-        self._ledger = Ledger(limit=max_pending, expire_after=_checked_expiry(expire_after), clock=self._clock)
+        self._ledger = Ledger(limit=max_pending, expire_after=checked_expiry(expire_after), clock=self._clock)
         self._journal: Journal | None = None
         self._mark: list[Any] | None = None  # where the journal stood when the bandit was saved
-        self._stale = 0
-        self._learned_at_once = 0
         self._draws = Draws(seed)
         self._lock = threading.RLock()
-        self._policy = self._make(graph, as_arm_pool(arms))
-        if isinstance(self._policy, StagedPolicy):
-            raise ParameterError(
-                f"policy is {policy!r}",
-                "its belief depends on its own decisions, so it can be neither changed nor saved",
-                "Use 'auto-ucb' or 'lk-gp-ucb'",
-            )
-        if self._memory.fades and not self._policy.collapses:
-            raise ParameterError(
-                f"forgetting or a window was asked for with {policy!r}",
-                "its belief depends on the order of its rewards, and cannot forget some",
-                "Use 'auto-ucb' or 'lk-gp-ucb'",
-            )
+        # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
+        make = partial(make_policy, policy, seed=seed, likelihood=likelihood)
+        self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
         if journal is not None:
             self._journal = Journal.begin(Path(journal), self)
 
@@ -137,23 +113,22 @@ class Bandit:
     @property
     def graph(self) -> UserGraph:
         """Who is near whom, as of now."""
-        return self._policy.graph
+        return self._learned.graph
 
     @property
     def arms(self) -> ArmPool:
         """All arms, the retired ones included: what was learned of them still counts."""
-        assert self._policy.arms is not None
-        return self._policy.arms
+        return self._learned.arms
 
     @property
     def n_decisions(self) -> int:
         """Decisions made so far; also the id of the next one."""
-        return self._policy.n_decisions
+        return self._learned.policy.n_decisions
 
     @property
     def n_rewards(self) -> int:
         """Rewards learned so far."""
-        return len(self._events)
+        return len(self._learned.events)
 
     @property
     def n_pending(self) -> int:
@@ -170,12 +145,12 @@ class Bandit:
             candidates: Ids of arms; none given means every arm that is not retired.
         """
         with self._lock:
-            if self._stale:
-                self._refresh()
+            if self._learned.needs_refreshing:
+                self._relearn()
             if self._pending != "ignore":
-                self._doubt()
+                self._learned.doubt(self._ledger)
             shown = self._shown(candidates)
-            policy = self._policy
+            policy = self._learned.policy
             row = policy.graph.index_of(user)
             share, place = exploration(self._draws, policy.n_decisions, max(len(shown), 1), self._min_propensity)
             choice, considered = policy.consider(user, shown)
@@ -212,15 +187,14 @@ class Bandit:
             for user in asked:
                 self.graph.index_of(user)  # all are known before any decision is made
             shown = self._shown(candidates)
-            if self._stale:
-                self._refresh()
-            batch = self._policy.consider_many(asked, shown) if self._pending == "ignore" else None
+            if self._learned.needs_refreshing:
+                self._relearn()
+            batch = self._learned.policy.consider_many(asked, shown) if self._pending == "ignore" else None
             if batch is None:
                 return [self.decide(user, shown) for user in asked]
             columns, out = [self.arms.index[arm] for arm in shown], []
-            made = decisions_of(
-                self._policy, batch, shown, draws=self._draws, min_propensity=self._min_propensity, seed=self._seed
-            )
+            policy, least = self._learned.policy, self._min_propensity
+            made = decisions_of(policy, batch, shown, draws=self._draws, min_propensity=least, seed=self._seed)
             for row, place, decision in made:
                 self._ledger.open(decision.id, user=row, arm=columns[place])
                 out.append(decision)
@@ -239,79 +213,55 @@ class Bandit:
         with self._lock:
             event = self._ledger.event_of(decision)
             if event is not None and replace:
-                self._replace(event, value)
+                self._learned.replace(event, value)
                 return
-            pending = self._ledger.look(decision, n_decisions=self._policy.n_decisions)
-            self._learn(pending.user, pending.arm, value)
-            self._ledger.settle(decision, event=len(self._events) - 1)
+            pending = self._ledger.look(decision, n_decisions=self._learned.policy.n_decisions)
+            self._learned.learn(pending.user, pending.arm, value)
+            self._ledger.settle(decision, event=len(self._learned.events) - 1)
 
     @journalled
     def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
         value = self._checked_reward(reward)
         with self._lock:
-            self._learn(self.graph.index_of(user), self.arms.index_of(arm), value)
-            self._policy.doubt = None  # it counts what it knows, and one more with one that expired would be as many
+            self._learned.learn(self.graph.index_of(user), self.arms.index_of(arm), value)
+            # The doubt counts what it knows, and one reward more with one decision that expired would be as many.
+            self._learned.policy.doubt = None
 
     def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate."""
         with self._lock:
-            self._refresh()
+            if self._learned.needs_refreshing:
+                self._relearn()
             shown = self._shown(candidates)
-            mean, std = self._policy.predict(user, shown)
+            mean, std = self._learned.policy.predict(user, shown)
             return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     def explain_model(self) -> str:
         """Returns in words what the bandit runs on, why, and what it has learned of its settings."""
         with self._lock:
-            return self._policy.explain()
+            return self._learned.policy.explain()
 
     def explain(self, user: UserId, arm: ArmId) -> Explanation:
         """Returns which users, arms and rewards moved this estimate, by how much, and what it would be alone."""
         with self._lock:
-            if self._stale:
+            if self._learned.stale:
                 self._relearn()
             row, column = self.graph.index_of(user), self.arms.index_of(arm)
-            level = getattr(self._policy, "centre", 0.0)
-            weights = self._memory.weights(len(self._events))
-            logit = None
-            if isinstance(self._policy, BernoulliPolicy):
-                found = logit_contributions(self._policy, self._events, weights, user=row, arm=column)
-                shares, alone, logit = found
-            else:
-                shares, own = contributions(
-                    self._policy.model, self._events, weights, user=row, arm=column, level=level
-                )
-                alone = own + level
-            mean, std = self.predict(user, [arm])[arm]
-            users = [self.graph.users[each] for each in self._events.users]
-            arms = [self.arms.ids[each] for each in self._events.arms]
-            events = zip(range(len(users)), users, arms, self._events.rewards, shares.tolist(), strict=True)
-            return Explanation(
-                user=self.graph.users[row],
-                arm=self.arms.ids[column],
-                mean=mean,
-                std=std,
-                level=level,
-                by_user=totals(users, shares),
-                by_arm=totals(arms, shares),
-                by_event=sorted((each for each in events if each[-1]), key=lambda each: -abs(each[-1])),
-                alone=alone,
-                logit=logit,
-            )
+            return explained(self._learned, row, column, *self.predict(user, [arm])[arm])
 
     def graph_report(self) -> GraphReport:
         """Returns what the rewards say about the graph: print it, or draw it. Takes three fits, O(pairs^3) each."""
         with self._lock:
-            if self._stale:
+            if self._learned.stale:
                 self._relearn()
-            history = self._events.history(self._memory.weights(len(self._events)))
+            history = self._learned.history()
             return make_report(
                 self.graph,
                 self.arms,
                 history,
-                fits=list(getattr(self._policy, "fits", [])),
-                effective_dim=self._policy.model.effective_dim,
+                fits=list(getattr(self._learned.policy, "fits", [])),
+                effective_dim=self._learned.policy.model.effective_dim,
                 seed=self._seed,
                 bernoulli=self._likelihood == "bernoulli",
             )
@@ -359,21 +309,21 @@ class Bandit:
                     "seed": self._seed,
                     "max_pending": self._ledger.limit,
                     "expire_after": self._ledger.expire_after,
-                    "forgetting": self._memory.forgetting,
-                    "window": self._memory.window,
+                    "forgetting": self._learned.memory.forgetting,
+                    "window": self._learned.memory.window,
                     "pending": self._pending,
                     "min_propensity": self._min_propensity,
                     "reward": self._reward,
                     "likelihood": self._likelihood,
-                    "options": dict(self._options),
+                    "options": dict(self._learned.options),
                 },
                 "retired": [arm for arm in self.arms.ids if arm in self._retired],
-                "n_decisions": self._policy.n_decisions,
-                "learned_at_once": self._learned_at_once,
-                "stale": self._stale,
-                "belief": self._policy.state(),
+                "n_decisions": self._learned.policy.n_decisions,
+                "learned_at_once": self._learned.at_once,
+                "stale": self._learned.stale,
+                "belief": self._learned.policy.state(),
                 "journal": None if self._journal is None else self._journal.mark,
-                "events": self._events,
+                "events": self._learned.events,
                 "pending": list(self._ledger.pending()),
                 "settled": list(self._ledger.settled()),
             }
@@ -387,29 +337,20 @@ class Bandit:
         users, arms, rewards = (arrays[f"event_{name}"].tolist() for name in ("users", "arms", "rewards"))
         belief = state.get("belief")
         if belief is not None and "model" in belief:
-            self._events = Events(users, arms, rewards)
-            self._stale, self._learned_at_once = state["stale"], state["learned_at_once"]
+            self._learned.events = Events(users, arms, rewards)
+            self._learned.stale, self._learned.at_once = state["stale"], state["learned_at_once"]
         else:
-            self._replay(Events(users, arms, rewards), at_once=state["learned_at_once"])
+            self._learned.replay(Events(users, arms, rewards), at_once=state["learned_at_once"])
         if belief is not None:
-            self._policy.restore(belief)
+            self._learned.policy.restore(belief)
         self._mark = state.get("journal")
-        self._policy.n_decisions = state["n_decisions"]
-        self._options = dict(state["settings"]["options"])
+        self._learned.policy.n_decisions = state["n_decisions"]
+        self._learned.options = dict(state["settings"]["options"])
         self._retired = set(state["retired"])
         made_at = arrays["pending_made_at"].tolist()
         for (number, user, arm), when in zip(arrays["pending"].tolist(), made_at, strict=True):
             self._ledger.open(number, user=user, arm=arm, made_at=when)
         self._ledger.remember(arrays["settled"].tolist())
-
-    def _replay(self, events: Events, *, at_once: int) -> None:
-        """Learns rewards as they were learned once: so many together, the others one by one."""
-        self._events = Events(events.users[:at_once], events.arms[:at_once], events.rewards[:at_once])
-        if at_once:
-            self._relearn()
-        later = zip(events.users[at_once:], events.arms[at_once:], events.rewards[at_once:], strict=True)
-        for user, arm, reward in later:
-            self._learn(user, arm, reward)
 
     # Users, edges and arms come and go
 
@@ -476,11 +417,6 @@ class Bandit:
 
     # Inside
 
-    def _make(self, graph: UserGraph, arms: ArmPool) -> Policy:
-        return make_policy(
-            self._name, graph=graph, arms=arms, seed=self._seed, likelihood=self._likelihood, **self._options
-        )
-
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
 
@@ -498,115 +434,11 @@ class Bandit:
             return without_arms(self.arms.ids, self._retired)
         return list(candidates)
 
-    def _learn(self, user: int, arm: int, value: float) -> None:
-        self._policy.learn(user, arm, value)
-        self._events.add(user, arm, value)
-        self._stale += self._memory.fades
-
-    def _doubt(self) -> None:
-        """Brings the uncertainty up to date that also knows of the decisions without a reward, if it is asked for.
-
-        A reward of such a decision changes nothing here: that the pair was chosen was known. Whatever else happens
-        (rewards without a decision, decisions that expire, other hyperparameters) it is made anew.
-        """
-        if self._pending == "ignore":
-            return
-        model, doubt, waiting = self._policy.model, self._policy.doubt, list(self._ledger.pending())
-        same = doubt is not None and doubt.kernel is model.kernel and doubt.noise_var == model.noise_var
-        if same and doubt is not None and doubt.n_observations == model.n_observations + len(waiting):
-            return
-        history = self._events.history(self._memory.weights(len(self._events)))
-        for _, each in waiting:
-            history.add((each.user, each.arm), each.user, each.arm, 0.0)
-        doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine)
-        doubt.relearn(history)
-        self._policy.doubt = doubt
-
-    def _replace(self, event: int, value: float) -> None:
-        """Puts a reward in the place of an earlier one; what was learned of the settings stays until the next fit."""
-        pair, before = (self._events.users[event], self._events.arms[event]), self._events.rewards[event]
-        if not self._memory.fades and self._policy.revise(*pair, before, value):
-            self._events.rewards[event] = value
-            self._kept, self._learned_at_once = self._policy.kept(), len(self._events)
-            return
-        self._events.rewards[event] = value
-        try:
-            self._learn_anew(self._policy.kept())
-        except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
-            self._events.rewards[event] = before
-            raise
-
-    def _refresh(self) -> None:
-        """Brings the weights of older rewards up to date, if they have moved by more than one in a hundred."""
-        if self._stale and (self._memory.window is not None or self._memory.forgetting**self._stale < FRESH):
-            self._relearn()
-
     @journalled
     def _relearn(self) -> None:
-        self._learn_anew(None)
+        self._learned.learn_anew(None)
 
-    def _learn_anew(self, kept: dict[str, Any] | None) -> None:
-        """Learns all rewards at once, with settings that were kept, or else ones learned from them."""
-        self._policy = self._taught(self.graph, self.arms, self._events, kept)
-        self._stale, self._learned_at_once = 0, len(self._events)
-
-    def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:
-        """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
-        policy = self._make(graph, arms)
-        policy.n_decisions = self._policy.n_decisions
-        if kept is not None:
-            policy.relearn_as(kept, events.history(self._memory.weights(len(events))))
-        elif policy.collapses:
-            policy.relearn(events.history(self._memory.weights(len(events))))
-        else:
-            users, columns = [graph.users[row] for row in events.users], [arms.ids[row] for row in events.arms]
-            policy.update_many(users, columns, events.rewards)
-        return policy
-
-    def _change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> None:
-        """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither.
-
-        What was learned of the settings stays when only the graph changes. Where the belief can follow the change, it
-        is not computed anew; rewards that have faded since must be.
-        """
-        if arms is None and graph is not None and not self._stale and self._policy.relink(graph):
-            self._learned_at_once = len(self._events)
-            return
-        kept = self._policy.kept() if arms is None else None
-        graph, arms = graph or self.graph, arms or self.arms
-        users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
-        columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
-        events, places = self._events.kept(users, columns)
-        self._policy, self._events, self._stale = self._taught(graph, arms, events, kept), events, 0
-        self._learned_at_once = len(events)
-        self._ledger.renumber(places, users, columns)
-
-
-def _checked_memory(forgetting: Any, window: Any) -> Memory:
-    if not (isinstance(forgetting, int | float) and 0 < forgetting <= 1):
-        raise ParameterError(f"forgetting is {forgetting!r}", "it lies above 0 and is at most 1", "Choose, say, 0.999")
-    if window is not None:
-        check_whole("window", window)
-    return Memory(forgetting=float(forgetting), window=window)
-
-
-def _check_rewards(reward: Any, likelihood: Any, pending: str) -> None:
-    """Raises if there is no such kind of reward, or if a Bernoulli likelihood is asked for where it cannot be."""
-    if reward not in REWARDS:
-        raise ParameterError(f"reward is {reward!r}", f"it is one of {listed(REWARDS)}", "Choose one of these")
-    if likelihood == "bernoulli" and reward != "binary":
-        raise ParameterError(
-            f"likelihood is 'bernoulli' and reward {reward!r}", "it is for rewards of 0 and 1", 'Pass reward="binary"'
-        )
-    if likelihood == "bernoulli" and pending != "ignore":
-        raise ParameterError(
-            f"likelihood is 'bernoulli' and pending {pending!r}",
-            "how much a reward to come will tell depends on what it is",
-            'Use pending="ignore", or likelihood="gaussian"',
-        )
-
-
-def _checked_expiry(seconds: Any) -> float | None:
-    if seconds is None or (isinstance(seconds, int | float) and seconds > 0):
-        return seconds
-    raise ParameterError(f"expire_after is {seconds!r}", "it is a number of seconds > 0, or None", "Choose, say, 86400")
+    def _change(self, **change: Any) -> None:
+        moved = self._learned.change(**change)
+        if moved is not None:
+            self._ledger.renumber(moved.events, moved.users, moved.arms)

@@ -155,7 +155,7 @@ def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monk
         return cholesky(matrix, log, **options)
 
     for module in ("exact", "grid", "features", "linear"):
-        monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
+        monkeypatch.setattr(f"coterie.models.engines.{module}.cholesky", failing)
     with pytest.raises(FactorisationError):
         model.set_user_cov(np.eye(12) + 0.5)
     assert next(calls) > 2
@@ -179,7 +179,7 @@ def test_a_batch_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch:
         return cholesky(matrix, log, **options)
 
     for module in ("exact", "grid", "features", "linear"):
-        monkeypatch.setattr(f"coterie.models.{module}.cholesky", failing)
+        monkeypatch.setattr(f"coterie.models.engines.{module}.cholesky", failing)
     with pytest.raises(FactorisationError):
         model.update_many([0, 1, 2], [0, 1, 2], [5.0, 5.0, 5.0])
     assert model.n_observations == 50

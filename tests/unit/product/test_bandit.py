@@ -103,17 +103,17 @@ def test_a_replaced_reward_is_as_learned_anew_on_every_engine(engine: str, polic
     decisions = [bandit.decide(user) for user in ("ana", "bo", "cy", "ana", "dee") * 3]
     for each in decisions:
         bandit.reward(each.id, float(each.id % 4))
-    made, kept = bandit._policy, bandit._policy.kept()
+    made, kept = bandit._learned.policy, bandit._learned.policy.kept()
     bandit.reward(3, 7.0, replace=True)
     bandit.reward(3, -2.0, replace=True)
-    assert (bandit._policy is made) is (engine in ("grid", "linear", "features") and policy != "club")
-    after = bandit._policy.kept()
+    assert (bandit._learned.policy is made) is (engine in ("grid", "linear", "features") and policy != "club")
+    after = bandit._learned.policy.kept()
     if kept is not None and after is not None:  # hyperparameters stay until the next fit
         assert after["fits"] == kept["fits"]
         assert after["hyper"] == pytest.approx(kept["hyper"])
     got = beliefs(bandit)
-    assert bandit._events.rewards[3] == -2.0
-    bandit._learn_anew(bandit._policy.kept())
+    assert bandit._learned.events.rewards[3] == -2.0
+    bandit._learned.learn_anew(bandit._learned.policy.kept())
     for user, arms in beliefs(bandit).items():
         np.testing.assert_allclose(list(arms.values()), list(got[user].values()), atol=1e-9)
 
@@ -184,8 +184,8 @@ def test_after_changes_the_belief_is_that_of_a_new_bandit(changes: list[str], se
     fresh.retire_arms(bandit._retired)
     if policy == "auto-ucb":  # hyperparameters depend on when they were fitted: compare at the same ones
         for user, arm, reward in told:
-            fresh._events.add(fresh.graph.index[user], fresh.arms.index[arm], reward)
-        fresh._learn_anew(bandit._policy.kept())
+            fresh._learned.events.add(fresh.graph.index[user], fresh.arms.index[arm], reward)
+        fresh._learned.learn_anew(bandit._learned.policy.kept())
     else:
         for user, arm, reward in told:
             fresh.learn(user, arm, reward)
@@ -229,7 +229,7 @@ def test_memory_that_fades_is_exact_on_the_weighted_rewards(options: dict[str, A
     weights = options.get("forgetting", 1.0) ** ages * (ages < options.get("window", 99))
     kept = weights > 0
     users, arms, rewards = (np.array(each)[kept] for each in zip(*told, strict=True))
-    kernel = bandit._policy.model.kernel
+    kernel = bandit._learned.policy.model.kernel
     gram = kernel.cross(users, arms, users, arms) + np.diag(0.2 / weights[kept])
     cross = kernel.cross_of_user(1, np.arange(6), users, arms)
     np.testing.assert_allclose(mean, cross @ np.linalg.solve(gram, rewards), atol=1e-9)
@@ -322,7 +322,8 @@ def test_threads_may_decide_and_reward_at_once() -> None:
     assert not failures
     assert (bandit.n_rewards, bandit.n_pending) == (240, 0)
     fresh = make()
-    for user, arm, reward in zip(bandit._events.users, bandit._events.arms, bandit._events.rewards, strict=True):
+    events = bandit._learned.events
+    for user, arm, reward in zip(events.users, events.arms, events.rewards, strict=True):
         fresh.learn(fresh.graph.users[user], fresh.arms.ids[arm], reward)
     assert_same(bandit, fresh)
 
@@ -364,7 +365,7 @@ def test_decisions_are_replayable_from_seed_and_number() -> None:
     for bandit in (one, other):
         bandit.learn("ana", "a", 1.0)
     first = [one.decide("ana").arm for _ in range(30)]
-    other._policy.n_decisions = 20
+    other._learned.policy.n_decisions = 20
     assert [other.decide("ana").arm for _ in range(10)] == first[20:]
 
 
@@ -379,13 +380,13 @@ def test_hallucinated_decisions_shrink_the_uncertainty_and_leave_the_mean(policy
     second = hopeful.decide("ana")
     assert first.candidates is not None
     assert second.candidates is not None
-    grounds = hopeful._policy.grounds(0, np.arange(6))
+    grounds = hopeful._learned.policy.grounds(0, np.arange(6))
     known = plain.predict("ana")
     for shown in known:
         assert known[shown][0] == pytest.approx(before[shown][0])
-    hopeful._doubt()
+    hopeful._learned.doubt(hopeful._ledger)
     place = hopeful.arms.index[second.arm]
-    assert hopeful._policy.grounds(0, np.arange(6)).std[place] < grounds.std[place] + 1e-12
+    assert hopeful._learned.policy.grounds(0, np.arange(6)).std[place] < grounds.std[place] + 1e-12
     assert grounds.std[hopeful.arms.index[first.arm]] < known[first.arm][1]
 
 
@@ -396,10 +397,10 @@ def test_after_all_rewards_a_hallucinating_bandit_believes_what_a_plain_one_does
         hopeful.reward(each.id, float(each.id))
         plain.learn(each.user, each.arm, float(each.id))
     assert_same(plain, hopeful)
-    hopeful._doubt()
-    doubt = hopeful._policy.doubt
+    hopeful._learned.doubt(hopeful._ledger)
+    doubt = hopeful._learned.policy.doubt
     assert doubt is not None
-    np.testing.assert_allclose(doubt.predict(0)[1], hopeful._policy.model.predict(0)[1], atol=1e-9)
+    np.testing.assert_allclose(doubt.predict(0)[1], hopeful._learned.policy.model.predict(0)[1], atol=1e-9)
 
 
 def test_a_batch_of_hallucinated_decisions_is_diverse() -> None:
@@ -414,11 +415,11 @@ def test_an_expired_decision_is_no_longer_hallucinated() -> None:
     now = [0.0]
     bandit = make(pending="hallucinate", expire_after=10.0, clock=lambda: now[0])
     bandit.decide("ana", ["a"])
-    bandit._doubt()
-    shrunk = bandit._policy.grounds(0, np.array([0])).std[0]
+    bandit._learned.doubt(bandit._ledger)
+    shrunk = bandit._learned.policy.grounds(0, np.array([0])).std[0]
     now[0] = 20.0
-    bandit._doubt()
-    assert bandit._policy.grounds(0, np.array([0])).std[0] > shrunk
+    bandit._learned.doubt(bandit._ledger)
+    assert bandit._learned.policy.grounds(0, np.array([0])).std[0] > shrunk
 
 
 def test_a_reward_without_decision_does_not_hide_that_another_expired() -> None:

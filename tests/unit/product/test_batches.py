@@ -99,4 +99,4 @@ def test_mistakes_are_told_and_decide_nothing() -> None:
     with pytest.raises(CandidatesError):
         bandit.decide_many(USERS, ["a", "a"])
     assert bandit.decide_many([]) == []
-    assert (bandit.n_pending, bandit._policy.n_decisions) == (0, 0)
+    assert (bandit.n_pending, bandit._learned.policy.n_decisions) == (0, 0)

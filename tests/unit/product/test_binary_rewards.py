@@ -124,7 +124,7 @@ def test_the_logit_explained_is_the_believed_one() -> None:
     bandit = make()
     play(bandit, 50)
     why = bandit.explain("ana", "b")
-    mean, _ = bandit._policy.model.predict(0, [1])
+    mean, _ = bandit._learned.policy.model.predict(0, [1])
     assert why.logit == pytest.approx(why.level + mean[0], abs=1e-7)
 
 
@@ -186,15 +186,15 @@ def test_the_graph_report_is_made_from_the_same_likelihood() -> None:
 def test_a_change_of_the_graph_keeps_the_hyperparameters_and_settles_the_sites() -> None:
     bandit = make()
     play(bandit, 45)
-    policy = bandit._policy
+    policy = bandit._learned.policy
     assert isinstance(policy, BernoulliPolicy)
     policy._refresh(45)
     settled, hyper = beliefs(bandit), policy.hyper
     bandit.connect("bo", "cy", 0.5)  # the weight it has: all is learned anew on the same graph
-    assert bandit._policy is not policy
+    assert bandit._learned.policy is not policy
     np.testing.assert_allclose(beliefs(bandit), settled, atol=1e-4)
     bandit.add_user("eve", {"ana": 2.0})
-    after = bandit._policy
+    after = bandit._learned.policy
     assert isinstance(after, BernoulliPolicy)
     assert after.hyper._replace(graph=hyper.graph) == hyper
     assert abs(bandit.predict("eve", ["a"])["a"][0] - bandit.predict("ana", ["a"])["a"][0]) < 0.2
@@ -204,7 +204,7 @@ def test_a_replaced_reward_is_as_if_only_the_last_had_come() -> None:
     bandit = make()
     decisions = play(bandit, 20)
     bandit.reward(decisions[4].id, True, replace=True)
-    assert bandit._events.rewards[4] == 1.0
+    assert bandit._learned.events.rewards[4] == 1.0
     before = beliefs(bandit)
     bandit.reward(decisions[4].id, False, replace=True)
     assert np.abs(beliefs(bandit) - before).max() > 1e-3

@@ -28,18 +28,18 @@ def beliefs(bandit: Bandit) -> np.ndarray:
 
 
 def rebuilt(bandit: Bandit) -> np.ndarray:
-    bandit._learn_anew(bandit._policy.kept())
+    bandit._learned.learn_anew(bandit._learned.policy.kept())
     return beliefs(bandit)
 
 
 @pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb", "auto-ts", "graph-ucb"])
 def test_a_cohort_is_one_change_and_the_policy_is_not_made_anew(policy: str) -> None:
     bandit = make(policy=policy)
-    made = bandit._policy
+    made = bandit._learned.policy
     bandit.add_users(COHORT)
     bandit.connect("gus", "ana", 0.5)
     bandit.connect("ana", "bo", 3.0)
-    assert bandit._policy is made
+    assert bandit._learned.policy is made
     assert bandit.graph.weight("eve", "fay") == 2.0
     np.testing.assert_allclose(beliefs(bandit), rebuilt(bandit), atol=1e-9)
 
@@ -47,9 +47,9 @@ def test_a_cohort_is_one_change_and_the_policy_is_not_made_anew(policy: str) -> 
 @pytest.mark.parametrize("options", [{"engine": "exact"}, {"forgetting": 0.9}, {"policy": "club", "engine": "auto"}])
 def test_where_the_belief_cannot_follow_it_is_computed_anew(options: dict[str, Any]) -> None:
     bandit, other = make(**options), make(**options)
-    made = bandit._policy
+    made = bandit._learned.policy
     bandit.add_users(COHORT)
-    assert bandit._policy is not made
+    assert bandit._learned.policy is not made
     for user, friends in (("eve", {"ana": 1.0}), ("fay", {"eve": 2.0}), ("gus", None)):
         other.add_user(user, friends)
     np.testing.assert_allclose(beliefs(bandit), beliefs(other), atol=1e-9)
@@ -58,11 +58,11 @@ def test_where_the_belief_cannot_follow_it_is_computed_anew(options: dict[str, A
 @pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])
 def test_an_edge_that_goes_leaves_what_was_learned(policy: str) -> None:
     bandit = make(policy=policy)
-    before, kept = beliefs(bandit), bandit._policy.kept()
+    before, kept = beliefs(bandit), bandit._learned.policy.kept()
     bandit.connect("ana", "dee", 0.7)
     bandit.disconnect("ana", "dee")
     np.testing.assert_allclose(beliefs(bandit), before, atol=1e-9)
-    after = bandit._policy.kept()
+    after = bandit._learned.policy.kept()
     if kept is not None and after is not None:
         assert after["scale"] == pytest.approx(kept["scale"])
         assert after["fits"] == kept["fits"]

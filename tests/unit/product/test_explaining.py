@@ -41,7 +41,7 @@ def test_alone_is_what_a_bandit_without_edges_would_say() -> None:
     for user, arm, reward in (("ana", "a", 3.0), ("bo", "a", 1.0), ("bo", "b", -1.0)):
         bandit.learn(user, arm, reward)
     why = bandit.explain("bo", "a")
-    kernel = bandit._policy.model.kernel
+    kernel = bandit._learned.policy.model.kernel
     lonely = ct.GivenMatrix(np.diag(kernel.user_cov.diagonal()))
     other = make(user_kernel=lonely)
     for user, arm, reward in (("ana", "a", 3.0), ("bo", "a", 1.0), ("bo", "b", -1.0)):

@@ -150,14 +150,14 @@ def test_loading_learns_nothing_anew(tmp_path: Path, policy: str, monkeypatch: p
 def test_the_engine_of_a_loaded_bandit_is_the_saved_one_and_so_is_the_next(tmp_path: Path) -> None:
     """With engine "auto" another machine might choose another; what was asked for holds again at the next change."""
     bandit = make(policy="lk-gp-ucb")
-    assert bandit._policy.model.engine == "grid"
-    bandit._policy._model = make_model(bandit._policy.model.kernel, engine="exact")
+    assert bandit._learned.policy.model.engine == "grid"
+    bandit._learned.policy._model = make_model(bandit._learned.policy.model.kernel, engine="exact")
     bandit.learn("ana", "a", 1.0)
     bandit.save(tmp_path / "b")
     again = Bandit.load(tmp_path / "b")
-    assert again._policy.model.engine == "exact"
+    assert again._learned.policy.model.engine == "exact"
     again.connect("ana", "dee")
-    assert again._policy.model.engine == "grid"
+    assert again._learned.policy.model.engine == "grid"
 
 
 def test_pending_and_settled_decisions_are_kept(tmp_path: Path) -> None:

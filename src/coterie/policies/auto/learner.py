@@ -78,13 +78,18 @@ class AutoPolicy(Policy):
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the settings, all that was learned of hyperparameters included."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
-        return super().state() | {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits}
+        # Once the graph has changed without a fit since, the mean gain is the one that was followed, to the bit.
+        gain = self._mean_gain if self._parts is None else None
+        learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "mean_gain": gain}
+        return super().state() | learned
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         super().restore(state)
         self.hyper, self.centre = Hyper(**state["hyper"]), state["centre"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
+        if state["mean_gain"] is not None:
+            self._parts, self._mean_gain = None, state["mean_gain"]
 
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""

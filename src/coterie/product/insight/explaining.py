@@ -12,6 +12,7 @@ from coterie.models.base import Index
 from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
 from coterie.product.events import Events
+from coterie.product.learned import Learned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +55,32 @@ class Explanation:
             f"{self.arm!r} for {self.user!r}: {self.mean:.3g} ± {self.std:.2g}{origin} By users: {users or 'nobody'}. "
             f"By arms: {arms or 'none'}. From own rewards alone: {self.alone:.3g}."
         )
+
+
+def explained(learned: Learned, user: int, arm: int, mean: float, std: float) -> Explanation:
+    """Returns the estimate of a pair, whose mean and std are told, taken apart."""
+    policy, events, level = learned.policy, learned.events, getattr(learned.policy, "centre", 0.0)
+    weights, logit = learned.memory.weights(len(events)), None
+    if isinstance(policy, BernoulliPolicy):
+        shares, alone, logit = logit_contributions(policy, events, weights, user=user, arm=arm)
+    else:
+        shares, own = contributions(policy.model, events, weights, user=user, arm=arm, level=level)
+        alone = own + level
+    users = [learned.graph.users[each] for each in events.users]
+    arms = [learned.arms.ids[each] for each in events.arms]
+    together = zip(range(len(users)), users, arms, events.rewards, shares.tolist(), strict=True)
+    return Explanation(
+        user=learned.graph.users[user],
+        arm=learned.arms.ids[arm],
+        mean=mean,
+        std=std,
+        level=level,
+        by_user=totals(users, shares),
+        by_arm=totals(arms, shares),
+        by_event=sorted((each for each in together if each[-1]), key=lambda each: -abs(each[-1])),
+        alone=alone,
+        logit=logit,
+    )
 
 
 def contributions(

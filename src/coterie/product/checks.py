@@ -1,0 +1,48 @@
+"""The checks of what a Bandit is made with."""
+
+from typing import Any
+
+from coterie.errors import ParameterError, listed
+from coterie.models.need import check_whole
+from coterie.product.events import Memory
+
+PENDING = ("ignore", "hallucinate")
+REWARDS = ("real", "binary")
+
+
+def check_choices(*, pending: Any, reward: Any, likelihood: Any, min_propensity: Any) -> None:
+    """Raises if one of these is no choice there is, or if they do not go together."""
+    if not (isinstance(min_propensity, int | float) and 0 <= min_propensity <= 1):
+        raise ParameterError(
+            f"min_propensity is {min_propensity!r}", "it is a probability", "Choose, say, 0.01, or 0 for none"
+        )
+    if pending not in PENDING:
+        raise ParameterError(f"pending is {pending!r}", f"it is one of {listed(PENDING)}", "Choose one of these")
+    if reward not in REWARDS:
+        raise ParameterError(f"reward is {reward!r}", f"it is one of {listed(REWARDS)}", "Choose one of these")
+    if likelihood == "bernoulli" and reward != "binary":
+        raise ParameterError(
+            f"likelihood is 'bernoulli' and reward {reward!r}", "it is for rewards of 0 and 1", 'Pass reward="binary"'
+        )
+    if likelihood == "bernoulli" and pending != "ignore":
+        raise ParameterError(
+            f"likelihood is 'bernoulli' and pending {pending!r}",
+            "how much a reward to come will tell depends on what it is",
+            'Use pending="ignore", or likelihood="gaussian"',
+        )
+
+
+def checked_memory(forgetting: Any, window: Any) -> Memory:
+    """Returns how much older rewards count."""
+    if not (isinstance(forgetting, int | float) and 0 < forgetting <= 1):
+        raise ParameterError(f"forgetting is {forgetting!r}", "it lies above 0 and is at most 1", "Choose, say, 0.999")
+    if window is not None:
+        check_whole("window", window)
+    return Memory(forgetting=float(forgetting), window=window)
+
+
+def checked_expiry(seconds: Any) -> float | None:
+    """Returns after how many seconds a decision is forgotten, if ever."""
+    if seconds is None or (isinstance(seconds, int | float) and seconds > 0):
+        return seconds
+    raise ParameterError(f"expire_after is {seconds!r}", "it is a number of seconds > 0, or None", "Choose, say, 86400")

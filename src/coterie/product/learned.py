@@ -1,0 +1,176 @@
+"""What was learned: every reward, and the policy that knows them."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from coterie.errors import ParameterError
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.models import History, make_model
+from coterie.policies import Policy
+from coterie.policies.staged import StagedPolicy
+from coterie.product.events import Events, Memory
+from coterie.product.ledger import Ledger
+
+FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
+
+
+class Moved(NamedTuple):
+    """Where events, users and arms went in a change: their new rows by their old ones; who is gone has none."""
+
+    events: dict[int, int]
+    users: dict[int, int]
+    arms: dict[int, int]
+
+
+class Learned:
+    """The rewards and a policy that has learned them, kept in step: on an error neither has changed.
+
+    Args:
+        make: Makes a policy from a graph, arms and options, all keywords.
+        options: Of the policy.
+        graph: The users.
+        arms: The arms.
+        memory: How much older rewards count.
+
+    Attributes:
+        policy: What decides.
+        events: All rewards.
+        stale: How many rewards have come since the weights of older ones were brought up to date.
+        at_once: How many of the first rewards were learned together, not one by one.
+    """
+
+    def __init__(
+        self,
+        make: Callable[..., Policy],
+        options: Mapping[str, Any],
+        graph: UserGraph,
+        arms: ArmPool,
+        memory: Memory,
+    ) -> None:
+        self._make, self.options, self.memory = make, dict(options), memory
+        self.policy = make(graph=graph, arms=arms, **options)
+        self.events = Events()
+        self.stale = 0
+        self.at_once = 0
+        _check_fit(self.policy, memory)
+
+    @property
+    def graph(self) -> UserGraph:
+        """Who is near whom."""
+        return self.policy.graph
+
+    @property
+    def arms(self) -> ArmPool:
+        """What can be chosen."""
+        assert self.policy.arms is not None
+        return self.policy.arms
+
+    @property
+    def needs_refreshing(self) -> bool:
+        """Whether the weights of older rewards have moved by more than one in a hundred."""
+        return self.stale > 0 and (self.memory.window is not None or self.memory.forgetting**self.stale < FRESH)
+
+    def history(self) -> History:
+        """Returns all rewards, collapsed, each with the weight that it has by now."""
+        return self.events.history(self.memory.weights(len(self.events)))
+
+    def learn(self, user: int, arm: int, value: float) -> None:
+        """Learns a reward."""
+        self.policy.learn(user, arm, value)
+        self.events.add(user, arm, value)
+        self.stale += self.memory.fades
+
+    def replace(self, event: int, value: float) -> None:
+        """Puts a reward in the place of an earlier one; what was learned of the settings stays until the next fit."""
+        pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
+        if not self.memory.fades and self.policy.revise(*pair, before, value):
+            self.events.rewards[event], self.at_once = value, len(self.events)
+            return
+        self.events.rewards[event] = value
+        try:
+            self.learn_anew(self.policy.kept())
+        except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
+            self.events.rewards[event] = before
+            raise
+
+    def learn_anew(self, kept: dict[str, Any] | None) -> None:
+        """Learns all rewards at once, with settings that were kept, or else ones learned from them."""
+        self.policy = self._taught(self.graph, self.arms, self.events, kept)
+        self.stale, self.at_once = 0, len(self.events)
+
+    def change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> Moved | None:
+        """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither.
+
+        What was learned of the settings stays when only the graph changes. Where the belief can follow the change, it
+        is not computed anew; rewards that have faded since must be.
+
+        Returns:
+            Where everything went; None if all has stayed where it was.
+        """
+        if arms is None and graph is not None and not self.stale and self.policy.relink(graph):
+            self.at_once = len(self.events)
+            return None
+        kept = self.policy.kept() if arms is None else None
+        graph, arms = graph or self.graph, arms or self.arms
+        users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
+        columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
+        events, places = self.events.kept(users, columns)
+        self.policy, self.events, self.stale = self._taught(graph, arms, events, kept), events, 0
+        self.at_once = len(events)
+        return Moved(places, users, columns)
+
+    def replay(self, events: Events, *, at_once: int) -> None:
+        """Learns rewards as they were learned once: so many together, the others one by one."""
+        self.events = Events(events.users[:at_once], events.arms[:at_once], events.rewards[:at_once])
+        if at_once:
+            self.learn_anew(None)
+        later = zip(events.users[at_once:], events.arms[at_once:], events.rewards[at_once:], strict=True)
+        for user, arm, reward in later:
+            self.learn(user, arm, reward)
+
+    def doubt(self, ledger: Ledger) -> None:
+        """Brings the uncertainty up to date that also knows of the decisions without a reward.
+
+        A reward of such a decision changes nothing here: that the pair was chosen was known. Whatever else happens
+        (rewards without a decision, decisions that expire, other hyperparameters) it is made anew.
+        """
+        model, doubt, waiting = self.policy.model, self.policy.doubt, list(ledger.pending())
+        same = doubt is not None and doubt.kernel is model.kernel and doubt.noise_var == model.noise_var
+        if same and doubt is not None and doubt.n_observations == model.n_observations + len(waiting):
+            return
+        history = self.history()
+        for _, each in waiting:
+            history.add((each.user, each.arm), each.user, each.arm, 0.0)
+        doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine)
+        doubt.relearn(history)
+        self.policy.doubt = doubt
+
+    def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:
+        """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
+        policy = self._make(graph=graph, arms=arms, **self.options)
+        policy.n_decisions = self.policy.n_decisions
+        if kept is not None:
+            policy.relearn_as(kept, events.history(self.memory.weights(len(events))))
+        elif policy.collapses:
+            policy.relearn(events.history(self.memory.weights(len(events))))
+        else:
+            users, columns = [graph.users[row] for row in events.users], [arms.ids[row] for row in events.arms]
+            policy.update_many(users, columns, events.rewards)
+        return policy
+
+
+def _check_fit(policy: Policy, memory: Memory) -> None:
+    """Raises if rewards of this policy cannot be learned again, or not be forgotten as asked for."""
+    if isinstance(policy, StagedPolicy):
+        raise ParameterError(
+            f"policy is {policy.name!r}",
+            "its belief depends on its own decisions, so it can be neither changed nor saved",
+            "Use 'auto-ucb' or 'lk-gp-ucb'",
+        )
+    if memory.fades and not policy.collapses:
+        raise ParameterError(
+            f"forgetting or a window was asked for with {policy.name!r}",
+            "its belief depends on the order of its rewards, and cannot forget some",
+            "Use 'auto-ucb' or 'lk-gp-ucb'",
+        )
