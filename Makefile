@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow bench docs reproduction lock clean
+.PHONY: help setup demo test test-slow bench auto docs reproduction lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
@@ -31,6 +31,11 @@ test-slow: $(STAMP)  ## the long checks that `make test` leaves out
 
 bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+auto: $(STAMP)  ## nothing tuned against everything tuned (about half an hour on two cores); rewrites docs/auto.md
+	for study in auto auto-hindsight auto-true-kernel; do \
+	  $(BIN)/coterie run $$study --jobs 2 --out build/$$study --resume || exit 1; done
+	$(BIN)/python -m benchmarks.auto build/auto build/auto-hindsight build/auto-true-kernel
 
 docs: $(STAMP)  ## run every example in the documentation and redraw its first picture
 	$(BIN)/python -m pytest -q src tests/endtoend/test_documents.py

@@ -8,7 +8,7 @@ import numpy as np
 import scipy
 from threadpoolctl import threadpool_info
 
-from benchmarks import exact, grid, linear, memory, product, runner
+from benchmarks import exact, grid, linear, memory, product, refits, runner
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
@@ -26,6 +26,10 @@ SECTIONS = {
     "Product: the Bandit and its propensities": (
         product,
         "Late rewards, the ledger, the lock and the events included.",
+    ),
+    "Auto: learning hyperparameters instead of a pilot": (
+        refits,
+        "Processor time of all fits of a trial, the rebuilding of the belief included; the pilot is one trial times 100.",
     ),
     "Memory": (memory, "Peak as NumPy reports it to tracemalloc, with a rebuild at the end."),
 }
