@@ -36,7 +36,7 @@ def test_a_graph_that_follows_taste_helps_and_one_dealt_anew_does_not(tmp_path: 
     assert str(right).startswith("The graph helps: after 400 rewards")
     assert "not clearly" in str(wrong)
     assert sum(right.shares[-1][1].values()) == pytest.approx(1.0)
-    right.draw(tmp_path / "pictures" / "graph.png")
+    right.draw(str(tmp_path / "pictures" / "graph.png"))
     assert (tmp_path / "pictures" / "graph.png").read_bytes().startswith(b"\x89PNG")
 
 
@@ -75,3 +75,14 @@ def test_a_graph_without_edges_is_told_as_such() -> None:
     assert report.helps is None
     assert str(report).startswith("There are no edges")
     assert "along the graph" not in str(report)
+
+
+@pytest.mark.parametrize(("policy", "rounds"), [("auto-ucb", 0), ("auto-ucb", 5), ("lk-gp-ucb", 30)])
+def test_a_report_is_drawn_before_anything_was_fitted(policy: str, rounds: int, tmp_path: Path) -> None:
+    bandit = Bandit(graph=GRAPH, arms=ARMS, policy=policy)
+    for user in range(rounds):
+        bandit.learn(user % 24, user % 8, float(user % 3))
+    report = bandit.graph_report()
+    assert not report.shares
+    report.draw(tmp_path / "graph.png")
+    assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isnan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -97,7 +98,7 @@ class GraphReport:
     def _dimension(self) -> str:
         return f"The {self.n_users} users have so far the variety of {self.effective_dim:.1f} independent quantities."
 
-    def draw(self, path: Path) -> None:
+    def draw(self, path: str | Path) -> None:
         """Writes a picture: the shares over time, and the evidence."""
         try:
             from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -111,24 +112,40 @@ class GraphReport:
         figure = Figure(figsize=(9.0, 3.4), layout="constrained")
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2)
-        times = [t for t, _ in self.shares]
-        for name, colour, dashes in (("graph", "#0072B2", "-"), ("own", "#D55E00", "--"), ("common", "#009E73", ":")):
-            left.plot(
-                times, [each[name] for _, each in self.shares], color=colour, linestyle=dashes, marker="o", label=name
-            )
-        left.set(xlabel="rewards", ylabel="share of the users' variance", ylim=(0, 1), xscale="log")
-        left.set_title("What users share", loc="left", fontweight="bold", fontsize=10)
-        left.legend(frameon=False)
-        least = min(self.evidence.values())
-        names = {"graph": "the graph", "none": "no graph", "permuted": "users dealt anew"}
-        right.barh(list(names.values()), [self.evidence[name] - least for name in names], color="#0072B2", height=0.5)
-        right.invert_yaxis()
-        right.set(xlabel="log evidence above the least")
-        right.set_title("What explains the rewards", loc="left", fontweight="bold", fontsize=10)
+        self._draw_shares(left)
+        self._draw_evidence(right)
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
-        path.parent.mkdir(parents=True, exist_ok=True)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
+
+    def _draw_shares(self, axes: Any) -> None:
+        """Draws the shares at each fit; without a fit a log axis would have nothing to show, and words stand there."""
+        axes.set_title("What users share", loc="left", fontweight="bold", fontsize=10)
+        axes.set(xlabel="rewards", ylabel="share of the users' variance", ylim=(0, 1))
+        if not self.shares:
+            axes.set(xticks=[])
+            axes.text(0.5, 0.5, "nothing learned yet", transform=axes.transAxes, ha="center", va="center")
+            return
+        times = [t for t, _ in self.shares]
+        for name, colour, dashes in (("graph", "#0072B2", "-"), ("own", "#D55E00", "--"), ("common", "#009E73", ":")):
+            shares = [each[name] for _, each in self.shares]
+            axes.plot(times, shares, color=colour, linestyle=dashes, marker="o", label=name)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks(times[:: 1 + len(times) // 8], [f"{t:,}" for t in times[:: 1 + len(times) // 8]])
+        axes.legend(frameon=False)
+
+    def _draw_evidence(self, axes: Any) -> None:
+        axes.set_title("What explains the rewards", loc="left", fontweight="bold", fontsize=10)
+        axes.set(xlabel=f"log evidence above the least ({CLEAR:g} more is clear)")
+        least = min(self.evidence.values())
+        names = {"graph": "the graph", "none": "no graph", "permuted": "the graph with\nusers shuffled"}
+        gains = [self.evidence[name] - least for name in names]
+        axes.barh(list(names.values()), gains, color="#0072B2", height=0.5)
+        axes.set_xlim(0, max(1.05 * max(gains), 1.0))
+        axes.invert_yaxis()
+        if not self.n_rewards:
+            axes.text(0.5, 0.5, "nothing learned yet", transform=axes.transAxes, ha="center", va="center")
 
 
 _WORDS = ("goes along the graph", "is each user's own", "is common to all")
