@@ -1,6 +1,7 @@
 """A finite set of arms: ids and their features."""
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from types import MappingProxyType
 from typing import Any
 
@@ -16,6 +17,7 @@ class ArmPool:
     Args:
         features: Array of shape (n_arms, dimension), finite numbers.
         ids: One id for each arm, any hashable values; default 0, 1, 2, ...
+        feature_names: One name for each feature, if they have names.
 
     Examples:
         >>> pool = ArmPool([[0.0, 1.0], [1.0, 0.0]], ids=["tea", "coffee"])
@@ -23,9 +25,11 @@ class ArmPool:
         (1, 2)
     """
 
-    __slots__ = ("features", "ids", "index")
+    __slots__ = ("feature_names", "features", "ids", "index")
 
-    def __init__(self, features: Any, ids: Iterable[ArmId] | None = None) -> None:
+    def __init__(
+        self, features: Any, ids: Iterable[ArmId] | None = None, *, feature_names: Iterable[str] | None = None
+    ) -> None:
         self.features = checked_features(features, what="features of the pool")
         self.ids = _as_tuple(range(len(self.features)) if ids is None else ids)
         if len(self.ids) != len(self.features):
@@ -35,12 +39,13 @@ class ArmPool:
                 "Give as many ids as rows",
             )
         self.index: Mapping[ArmId, int] = MappingProxyType(_indexed(self.ids))
+        self.feature_names = None if feature_names is None else _checked_names(feature_names, self.dimension)
 
     def __len__(self) -> int:
         return len(self.ids)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return ArmPool, (self.features, self.ids)
+        return partial(ArmPool, feature_names=self.feature_names), (self.features, self.ids)
 
     def __repr__(self) -> str:
         return f"ArmPool({len(self)} arms, dimension {self.dimension})"
@@ -93,6 +98,17 @@ def _as_tuple(ids: Iterable[ArmId]) -> tuple[ArmId, ...]:
     if not isinstance(ids, Iterable):
         raise ArmError(f"ids are {ids!r}", "they are a list with one id for each arm", "Pass a list of ids")
     return tuple(ids)
+
+
+def _checked_names(names: Iterable[str], dimension: int) -> tuple[str, ...]:
+    held = tuple(map(str, names))
+    if len(set(held)) != len(held) or len(held) != dimension:
+        raise DimensionError(
+            f"the names of features are {listed(held)}, for {dimension} features",
+            "every feature has a name of its own, or none has one",
+            "Give as many different names as features",
+        )
+    return held
 
 
 def _indexed(ids: tuple[ArmId, ...]) -> dict[ArmId, int]:

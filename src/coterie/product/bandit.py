@@ -25,7 +25,7 @@ from coterie.product.checks import check_choices, checked_expiry, checked_memory
 from coterie.product.decision import Decision
 from coterie.product.events import Events
 from coterie.product.files.journal import Journal, Steady, journalled
-from coterie.product.inputs.arms import as_arm_pool, without_arms
+from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned
@@ -386,26 +386,24 @@ class Bandit:
 
     @journalled
     def add_arms(self, arms: Any) -> None:
-        """Adds arms with their features."""
+        """Adds arms with their features, which go by name where they had names from the start."""
         with self._lock:
             new = as_arm_pool(arms)
-            both = dict(zip(self.arms.ids, self.arms.features, strict=True))
-            twice = [arm for arm in new.ids if arm in both]
+            twice = [arm for arm in new.ids if arm in self.arms.index]
             if twice:
                 raise ParameterError(
                     f"arms {listed(twice)} are there already", "new arms have new ids", "Use update_features"
                 )
-            self._change(arms=as_arm_pool({**both, **dict(zip(new.ids, new.features, strict=True))}))
+            self._change(arms=with_arms(self.arms, new))
 
     @journalled
     def update_features(self, arms: Any) -> None:
         """Gives arms other features; what was learned of them is kept and belongs to the new features."""
         with self._lock:
             new = as_arm_pool(arms)
-            features = dict(zip(self.arms.ids, self.arms.features, strict=True))
-            for arm, row in zip(new.ids, new.features, strict=True):
-                features[self.arms.ids[self.arms.index_of(arm)]] = row
-            self._change(arms=as_arm_pool(features))
+            for arm in new.ids:
+                self.arms.index_of(arm)  # or raises, for these are there already
+            self._change(arms=with_arms(self.arms, new))
 
     @journalled
     def retire_arms(self, arms: Iterable[ArmId]) -> None:

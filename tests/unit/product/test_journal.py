@@ -351,11 +351,12 @@ def test_every_public_method_reads_or_is_journalled() -> None:
 
 
 def test_arguments_come_back_as_they_were() -> None:
-    pool = ct.ArmPool([[0.1, 1e-300]], ids=["a"])
+    pool = ct.ArmPool([[0.1, 1e-300]], ids=["a"], feature_names=["x", "y"])
     again = read(json.loads(json.dumps(written({"ana": {"x": None}, 7: 0.1, "arms": pool, "ids": ("a", 7)}))))
     assert again["ana"] == {"x": None}
     assert (again[7], again["ids"]) == (0.1, ["a", 7])
-    assert again["arms"].ids == pool.ids
+    assert (again["arms"].ids, again["arms"].feature_names) == (pool.ids, ("x", "y"))
+    assert read(written(ct.ArmPool([[0.1]]))).feature_names is None
     np.testing.assert_array_equal(again["arms"].features, pool.features)
     assert written(np.array([1, 2])) == [1, 2]
     with pytest.raises(JournalError, match="cannot be written"):

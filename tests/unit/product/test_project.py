@@ -122,6 +122,7 @@ def test_the_project_holds_a_bandit_and_tables_that_make_the_same_one(tmp_path: 
     assert (again.bandit.graph.weights != saved.graph.weights).nnz == 0
     assert again.bandit.arms.ids == ("s1", "s2")
     assert again.bandit.arms.features.tolist() == [[0.5, 1.0], [-1.0, 0.001]]
+    assert again.bandit.arms.feature_names == ("tempo", "loud")
     assert str(made).endswith(f"next: coterie decide {made.folder / 'bandit.coterie'} ana")
     assert "3 users and 2 edges (below the header 'from,to,weight'), 2 arms, 2 features" in str(made)
 

@@ -78,7 +78,7 @@ def _parts(bandit: Bandit) -> tuple[dict[str, Any], dict[str, Any]]:
         "rewards": len(arrays["event_rewards"]),
         "pending": len(arrays["pending"]),
     }
-    plain = {name: saved[name] for name in ("settings", "users", "arms", "retired")}
+    plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
     state = {"coterie": __version__, "counts": counts, **plain, "belief_is_exported": bool(belief)}
     return state, {name: arrays[name] for name in PLAIN_ARRAYS} | belief
 

@@ -6,8 +6,8 @@
 
 A change is numbered from 0 and says how many decisions and rewards there were before it. `with` is what it was called
 with: floats so that they come back exactly, a mapping as {"pairs": [[key, value], ...]}, arms as {"ids": [...],
-"features": [...]}. `gave` has arm, mean, std and score of each decision made, so that a replay can check itself, and
-`at` the time, where decisions expire. `replaying.py` reads it.
+"features": [...]}, with "names" where the features have some. `gave` has arm, mean, std and score of each decision made,
+so that a replay can check itself, and `at` the time, where decisions expire. `replaying.py` reads it.
 """
 
 import json
@@ -199,7 +199,8 @@ def written(value: Any) -> Any:
     if value is None or isinstance(value, str | int | float):
         return value
     if isinstance(value, ArmPool):
-        return {"ids": [_plain(each) for each in value.ids], "features": value.features.tolist()}
+        named = {} if value.feature_names is None else {"names": list(value.feature_names)}
+        return {"ids": [_plain(each) for each in value.ids], "features": value.features.tolist(), **named}
     if isinstance(value, Mapping):
         return {"pairs": [[_plain(key), written(each)] for key, each in value.items()]}
     if isinstance(value, np.ndarray):
@@ -220,7 +221,7 @@ def read(value: Any) -> Any:
         return [read(each) for each in value]
     if isinstance(value, dict):
         if "ids" in value:
-            return ArmPool(value["features"], ids=value["ids"])
+            return ArmPool(value["features"], ids=value["ids"], feature_names=value.get("names"))
         return {key: read(each) for key, each in value["pairs"]}
     return value
 

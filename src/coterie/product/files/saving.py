@@ -39,6 +39,7 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "settings": parts["settings"],
         "users": list(bandit.graph.users),
         "arms": list(bandit.arms.ids),
+        "feature_names": None if bandit.arms.feature_names is None else list(bandit.arms.feature_names),
         "retired": parts["retired"],
         "n_decisions": parts["n_decisions"],
         "learned_at_once": parts["learned_at_once"],
@@ -101,6 +102,7 @@ def load_bandit(path: Path, **changes: Any) -> Bandit:
     state["belief"] = put_together(state.get("belief"), arrays)
     if state["belief"] and "model" in state["belief"]:
         options = options | {"engine": "exact"}  # for a moment: the one that takes least room until the belief is there
-    bandit = Bandit(graph=graph, arms=ArmPool(arrays["features"], ids=state["arms"]), **settings, **options)
+    arms = ArmPool(arrays["features"], ids=state["arms"], feature_names=state.get("feature_names"))
+    bandit = Bandit(graph=graph, arms=arms, **settings, **options)
     bandit.restore(state, arrays)
     return bandit

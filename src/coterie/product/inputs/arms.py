@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import ArmId
-from coterie.errors import ArmError, CandidatesError
+from coterie.errors import ArmError, CandidatesError, listed
 from coterie.kernels import ArmPool
 from coterie.product.inputs.frames import is_frame, pool_from_frame
 
@@ -15,19 +15,21 @@ def as_arm_pool(arms: Any) -> ArmPool:
     """Returns a pool from a pool, a mapping from ids to features, a dataframe, or an array with one row each.
 
     Features of an arm are a row of numbers, or a mapping from names to numbers that is the same for every arm. A
-    dataframe has ids in a column "arm" or "id" (without one the rows are numbered) and features in all others.
+    dataframe has ids in a column "arm" or "id" (without one the rows are numbered) and features in all others. The pool
+    keeps the names where there are any.
 
     Examples:
-        >>> as_arm_pool({"tea": {"hot": 1, "sweet": 0}, "cola": {"hot": 0, "sweet": 1}}).features
-        array([[1., 0.], [0., 1.]])
+        >>> pool = as_arm_pool({"tea": {"hot": 1, "sweet": 0}, "cola": {"sweet": 1, "hot": 0}})
+        >>> pool.features, pool.feature_names
+        (array([[1., 0.], [0., 1.]]), ('hot', 'sweet'))
     """
     if isinstance(arms, ArmPool):
         return arms
     if not isinstance(arms, Mapping):
         return pool_from_frame(arms) if is_frame(arms) else ArmPool(arms)
-    rows = list(arms.values())
+    rows, names = list(arms.values()), None
     if rows and all(isinstance(row, Mapping) for row in rows):
-        names = list(rows[0])
+        names = tuple(rows[0])
         for arm, row in arms.items():
             if set(row) != set(names):
                 wrong = sorted(map(str, set(row) ^ set(names)))
@@ -37,7 +39,33 @@ def as_arm_pool(arms: Any) -> ArmPool:
                     "Fill in what is missing",
                 )
         rows = [[row[name] for name in names] for row in rows]
-    return ArmPool(rows if rows else np.zeros((0, 1)), ids=list(arms))
+    return ArmPool(rows if rows else np.zeros((0, 1)), ids=list(arms), feature_names=names)
+
+
+def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
+    """Returns the pool with new arms, or with other features of those it has; features go by name where both have them.
+
+    Examples:
+        >>> pool = as_arm_pool({"tea": {"hot": 1, "sweet": 0}})
+        >>> with_arms(pool, as_arm_pool({"cola": {"sweet": 1, "hot": 0}})).features
+        array([[1., 0.], [0., 1.]])
+    """
+    features = dict(zip(arms.ids, arms.features, strict=True))
+    features |= dict(zip(new.ids, new.features[:, _order(arms.feature_names, new)], strict=True))
+    return ArmPool(list(features.values()), ids=list(features), feature_names=arms.feature_names)
+
+
+def _order(names: tuple[str, ...] | None, new: ArmPool) -> list[int]:
+    """Returns the column of the newcomers for each feature of the pool, or raises if they have other ones."""
+    if names is None or new.feature_names is None:
+        return list(range(new.dimension))
+    odd = {"lacks": [name for name in names if name not in new.feature_names]}
+    odd["brings the unknown"] = [name for name in new.feature_names if name not in names]
+    if any(odd.values()):
+        wrong = " and ".join(f"{words} {listed(which)}" for words, which in odd.items() if which)
+        rule = f"the features are {listed(names, 20)}"
+        raise ArmError(f"arm {new.ids[0]!r} {wrong}", rule, "Give every arm these features, in any order")
+    return [new.feature_names.index(name) for name in names]
 
 
 def without_arms(ids: Iterable[ArmId], retired: set[ArmId]) -> list[ArmId]:

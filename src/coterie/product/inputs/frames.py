@@ -24,6 +24,8 @@ def pool_from_frame(arms: Any) -> ArmPool:
         >>> pool = pool_from_frame(pyarrow.table({"arm": ["tea", "cola"], "hot": [1, 0], "sweet": [0.1, 0.9]}))
         >>> pool.ids, pool.features.tolist()
         (('tea', 'cola'), [[1.0, 0.1], [0.0, 0.9]])
+        >>> pool.feature_names
+        ('hot', 'sweet')
     """
     columns = _columns(arms)
     named = [name for name in columns if name in ID_COLUMNS]
@@ -35,7 +37,8 @@ def pool_from_frame(arms: Any) -> ArmPool:
     if not columns:
         held = f"only the column {named[0]!r}" if named else "no columns"
         raise ArmError(f"the dataframe of arms has {held}", "an arm has features", "Add columns of numbers")
-    return ArmPool(np.column_stack([_numbers(name, column) for name, column in columns.items()]), ids=ids)
+    features = np.column_stack([_numbers(name, column) for name, column in columns.items()])
+    return ArmPool(features, ids=ids, feature_names=columns)
 
 
 def _columns(arms: Any) -> dict[Any, Any]:

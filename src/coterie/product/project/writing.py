@@ -10,6 +10,7 @@ from pathlib import Path
 
 from coterie.errors import ParameterError, SavedFileError
 from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
 from coterie.product.bandit import Bandit
 from coterie.product.project.checked import Arms, Edges, read_arms, read_edges
 
@@ -102,7 +103,8 @@ def init_project(
     if int_ids and not (joined.numbered or pool.numbered):
         problem = f"neither the users of {edges.name} nor the arms of {arms.name} are all whole numbers"
         raise ParameterError(problem, "--int-ids is for ids that are", "Leave it out, or correct the ids")
-    bandit = Bandit(graph=UserGraph.from_edges(joined.rows), arms=pool.rows, policy=policy, seed=seed)
+    named = ArmPool(list(pool.rows.values()), ids=pool.rows, feature_names=pool.names[1:])
+    bandit = Bandit(graph=UserGraph.from_edges(joined.rows), arms=named, policy=policy, seed=seed)
     _write(folder, bandit, _texts(bandit, joined, pool))
     return Project(folder=folder, bandit=bandit, edges_header=joined.header)
 
