@@ -16,6 +16,8 @@ The flow, each step a folder, importing only from those before it:
     runs       experiments and their pictures    coterie demo
 """
 
+import typing
+
 from coterie import errors
 from coterie.contracts import Choice, Drift
 from coterie.graphs import GraphChange, UserGraph, make_graph
@@ -45,6 +47,9 @@ from coterie.kernels import (
 )
 from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
 from coterie.product import Bandit, Decision, Explanation, replay
+
+if typing.TYPE_CHECKING:
+    from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
 
 __version__ = "0.1.0"
 
@@ -88,3 +93,12 @@ __all__ = [
     "make_policy",
     "replay",
 ]
+
+
+def __getattr__(name: str) -> typing.Any:
+    """Returns the regressor, imported when it is asked for: it alone needs scikit-learn, so `import *` leaves it out."""
+    if name == "LaplacianKernelRegressor":
+        from coterie.product.regressor import LaplacianKernelRegressor
+
+        return LaplacianKernelRegressor
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -70,6 +70,22 @@ def test_public_classes_say_what_they_are() -> None:
             assert value.__doc__, name
 
 
+def test_the_regressor_is_there_when_it_is_asked_for() -> None:
+    pytest.importorskip("sklearn", reason="scikit-learn comes with the extra 'sklearn'")
+    from coterie.product.regressor import LaplacianKernelRegressor
+
+    assert coterie.LaplacianKernelRegressor is LaplacianKernelRegressor
+    with pytest.raises(AttributeError, match="no attribute 'LaplacianKernelRegresser'"):
+        _ = coterie.LaplacianKernelRegresser
+
+
+def test_without_scikit_learn_the_regressor_names_its_extra_and_all_else_is_there() -> None:
+    done = run(ONLY_NUMPY_AND_SCIPY + "from coterie import *; import coterie; coterie.LaplacianKernelRegressor")
+    assert done.returncode == 1
+    assert "LaplacianKernelRegressor needs 'sklearn', which is not installed" in done.stderr
+    assert "the extra 'sklearn'" in done.stderr
+
+
 def test_the_version_is_the_same_everywhere() -> None:
     with PYPROJECT.open("rb") as file:
         declared = tomllib.load(file)["project"]["version"]
