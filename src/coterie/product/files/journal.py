@@ -6,8 +6,8 @@
 
 A change is numbered from 0 and says how many decisions and rewards there were before it. `with` is what it was called
 with: floats so that they come back exactly, a mapping as {"pairs": [[key, value], ...]}, arms as {"ids": [...],
-"features": [...]}, with "names" where the features have some. `gave` has arm, mean, std and score of each decision made,
-so that a replay can check itself, and `at` the time, where decisions expire. `replaying.py` reads it.
+"features": [...]}, with "names" where the features have some. `gave` has arm, mean, std and score of each decision
+made, so that a replay can check itself, and `at` the time, where decisions expire. `replaying.py` reads it.
 """
 
 import json

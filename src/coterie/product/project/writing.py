@@ -50,7 +50,7 @@ README_TEXT = """\
 
 `edges.csv` and `arms.csv` are what it was made from; changing them changes nothing. Users, edges and arms come and go
 with `bandit.add_user`, `connect`, `add_arms`, `retire_arms` in Python. A service keeps a `coterie.Bandit` in memory and
-saves it now and then: loading learns all rewards again.
+saves it now and then: each command reads the whole file.
 """
 
 
