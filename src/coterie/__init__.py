@@ -50,6 +50,16 @@ from coterie.product import Bandit, Decision, Explanation, replay
 
 if typing.TYPE_CHECKING:
     from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
+else:
+
+    def __getattr__(name: str) -> typing.Any:
+        """Returns the regressor when it is asked for: it alone needs scikit-learn, so `import *` leaves it out."""
+        if name == "LaplacianKernelRegressor":
+            from coterie.product.regressor import LaplacianKernelRegressor
+
+            return LaplacianKernelRegressor
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __version__ = "0.1.0"
 
@@ -93,12 +103,3 @@ __all__ = [
     "make_policy",
     "replay",
 ]
-
-
-def __getattr__(name: str) -> typing.Any:
-    """Returns the regressor, imported when it is asked for: it alone needs scikit-learn, so `import *` leaves it out."""
-    if name == "LaplacianKernelRegressor":
-        from coterie.product.regressor import LaplacianKernelRegressor
-
-        return LaplacianKernelRegressor
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -76,7 +76,7 @@ def test_the_regressor_is_there_when_it_is_asked_for() -> None:
 
     assert coterie.LaplacianKernelRegressor is LaplacianKernelRegressor
     with pytest.raises(AttributeError, match="no attribute 'LaplacianKernelRegresser'"):
-        _ = coterie.LaplacianKernelRegresser
+        _ = coterie.LaplacianKernelRegresser  # type: ignore[attr-defined]
 
 
 def test_without_scikit_learn_the_regressor_names_its_extra_and_all_else_is_there() -> None:
