@@ -81,7 +81,8 @@ class Ledger:
             )
         raise DecisionError(
             f"decision {number!r} is no longer remembered",
-            f"{self.limit} pending decisions are, for {self.expire_after or 'unlimited'} seconds",
+            f"{self.limit} pending decisions are, for {self.expire_after or 'unlimited'} seconds, and none of a user "
+            "who was removed",
             "Use learn(user, arm, reward), or raise max_pending or expire_after",
         )
 

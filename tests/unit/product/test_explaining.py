@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.errors import UnknownArmError, UnknownUserError
+from coterie.errors import DecisionError, UnknownArmError, UnknownUserError
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcd", np.random.default_rng(0).normal(size=(4, 2)), strict=True))
@@ -68,3 +68,35 @@ def test_an_explanation_without_rewards_is_the_prior() -> None:
         make().explain("zoe", "a")
     with pytest.raises(UnknownArmError):
         make().explain("ana", "z")
+
+
+def test_the_text_says_what_it_leaves_out() -> None:
+    users = [f"u{i}" for i in range(8)]
+    bandit = Bandit(graph=ct.UserGraph.from_edges([("u0", user) for user in users[1:]]), arms=ARMS, policy="lk-gp-ucb")
+    for place, user in enumerate(users):
+        bandit.learn(user, "a", 1.0 + place)
+    why = bandit.explain("u0", "a")
+    rest = sum(list(why.by_user.values())[5:])
+    assert len(why.by_user) == 8
+    assert f", 3 others together {rest:+.3g}. By arms: 'a' " in str(why)
+    assert "probability" not in str(why)
+
+
+def test_probabilities_and_logits_are_told_apart_in_the_text() -> None:
+    bandit = make(policy="auto-ucb", reward="binary", likelihood="bernoulli")
+    for user, arm, reward in (("ana", "a", 1.0), ("bo", "a", 1.0), ("bo", "b", 0.0)):
+        bandit.learn(user, arm, reward)
+    why = bandit.explain("bo", "a")
+    assert f"a probability of {why.mean:.3g} ±" in str(why)
+    assert f"As a logit: {why.logit:.3g}" in str(why)
+    assert str(why).endswith(f"From own rewards alone: a probability of {why.alone:.3g}.")
+
+
+def test_a_decision_of_a_removed_user_is_told() -> None:
+    bandit = make()
+    gone, kept = bandit.decide("ana"), bandit.decide("bo")
+    bandit.remove_user("ana")
+    with pytest.raises(DecisionError, match=r"decision 0 is no longer remembered.*none of a user who was removed"):
+        bandit.reward(gone.id, 1.0)
+    bandit.reward(kept.id, 1.0)
+    assert (bandit.n_pending, bandit.n_rewards) == (0, 1)

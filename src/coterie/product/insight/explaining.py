@@ -1,6 +1,7 @@
 """Why the bandit believes what it believes: which users, arms and rewards moved an estimate, and by how much."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -13,6 +14,8 @@ from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
 from coterie.product.events import Events
 from coterie.product.learned import Learned
+
+SHOWN = 5  # users and arms named in the text; the attributes hold all
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,16 +48,29 @@ class Explanation:
     logit: float | None = None
 
     def __str__(self) -> str:
-        users = ", ".join(f"{user!r} {share:+.3g}" for user, share in list(self.by_user.items())[:5])
-        arms = ", ".join(f"{arm!r} {share:+.3g}" for arm, share in list(self.by_arm.items())[:5])
-        if self.logit is None:
-            origin = f", from a level of {self.level:.3g}."
-        else:
+        of, origin = "", f", from a level of {self.level:.3g}."
+        if self.logit is not None:
+            of = "a probability of "
             origin = f". As a logit: {self.logit:.3g}, from a level of {self.level:.3g}, where contributions add up."
         return (
-            f"{self.arm!r} for {self.user!r}: {self.mean:.3g} ± {self.std:.2g}{origin} By users: {users or 'nobody'}. "
-            f"By arms: {arms or 'none'}. From own rewards alone: {self.alone:.3g}."
+            f"{self.arm!r} for {self.user!r}: {of}{self.mean:.3g} ± {self.std:.2g}{origin} By users: "
+            f"{_largest(self.by_user) or 'nobody'}. By arms: {_largest(self.by_arm) or 'none'}. "
+            f"From own rewards alone: {of}{self.alone:.3g}."
         )
+
+
+def _largest(shares: dict[Any, float]) -> str:
+    """Returns the largest contributions in words, and how many others there are and what they sum to.
+
+    Examples:
+        >>> _largest(dict(zip("abcdefg", (3.0, -2.0, 1.0, 0.5, 0.4, 0.3, -0.1))))
+        "'a' +3, 'b' -2, 'c' +1, 'd' +0.5, 'e' +0.4, 2 others together +0.2"
+    """
+    told = [f"{name!r} {share:+.3g}" for name, share in list(shares.items())[:SHOWN]]
+    rest = list(shares.values())[SHOWN:]
+    if rest:
+        told.append(f"{len(rest)} other{'s together' if len(rest) > 1 else ''} {sum(rest):+.3g}")
+    return ", ".join(told)
 
 
 def explained(learned: Learned, user: int, arm: int, mean: float, std: float) -> Explanation:
