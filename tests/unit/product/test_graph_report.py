@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.models import History
 from coterie.product.bandit import Bandit
-from coterie.product.insight.graph_report import homophily
+from coterie.product.insight.graph_report import GraphReport, homophily
 
 GRAPH = ct.make_graph("sbm", 24, seed=1, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)))
@@ -34,6 +34,9 @@ def test_a_graph_that_follows_taste_helps_and_one_dealt_anew_does_not(tmp_path: 
     assert wrong.p_value is not None
     assert wrong.p_value > 0.05
     assert str(right).startswith("The graph helps: after 400 rewards")
+    assert f"about {right.effective_dim:.1f} independent quantities" in str(right)
+    assert "24 users x 8 arms could have 192" in str(right)
+    assert "the two differ" not in str(right)
     assert "not clearly" in str(wrong)
     assert sum(right.shares[-1][1].values()) == pytest.approx(1.0)
     right.draw(str(tmp_path / "pictures" / "graph.png"))
@@ -86,3 +89,19 @@ def test_a_report_is_drawn_before_anything_was_fitted(policy: str, rounds: int, 
     assert not report.shares
     report.draw(tmp_path / "graph.png")
     assert (tmp_path / "graph.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(("gain", "p_value", "told"), [(9.0, 0.2, True), (0.0, 0.01, True), (9.0, 0.01, False)])
+def test_evidence_and_homophily_that_differ_are_reconciled(gain: float, p_value: float, told: bool) -> None:
+    report = GraphReport(
+        n_rewards=50,
+        shares=[],
+        evidence={"graph": gain, "none": 0.0, "permuted": 0.0},
+        homophily=0.5,
+        p_value=p_value,
+        effective_dim=7.0,
+        n_users=24,
+        n_arms=8,
+        n_edges=30,
+    )
+    assert ("That the two differ is possible" in str(report)) is told

@@ -31,11 +31,12 @@ class GraphReport:
         n_rewards: How many rewards it is made from.
         shares: At each fit: the number of rewards, and the shares of the graph, of the users' own and of common taste.
         evidence: Log evidence, at the best hyperparameters of each: with the graph, without it, with users permuted.
-        homophily: How much less neighbours differ than users dealt anew: 1 is no difference, 0 no difference at all
-            between neighbours; none where too few neighbours have met the same arms.
-        p_value: How often users dealt anew are at least as alike; none as above.
-        effective_dim: How many independent things the model can tell apart so far.
+        homophily: How much neighbours differ over how much users do whose places in the graph are shuffled: 1 is as
+            much, 0 not at all; none where too few neighbours have met the same arms.
+        p_value: How often shuffled users are at least as alike; none as above.
+        effective_dim: Of how many independent quantities the rewards speak so far, by the paper's measure.
         n_users: How many users there are.
+        n_arms: How many arms there are.
         n_edges: How many of them are joined.
     """
 
@@ -46,6 +47,7 @@ class GraphReport:
     p_value: float | None
     effective_dim: float
     n_users: int
+    n_arms: int
     n_edges: int
 
     @property
@@ -70,8 +72,8 @@ class GraphReport:
         }
         return (
             f"{told[self.helps]}: after {self.n_rewards} rewards the log evidence is {gains['none']:+.1f} against no "
-            f"graph and {gains['permuted']:+.1f} against the same graph with users dealt anew (beyond {CLEAR:g} is "
-            "clear)."
+            f"graph and {gains['permuted']:+.1f} against the same graph with users shuffled, each at another's place "
+            f"(beyond {CLEAR:g} is clear)."
         )
 
     def _sharing(self) -> str:
@@ -91,12 +93,24 @@ class GraphReport:
             return "Too few neighbours have met the same arms to say whether neighbours are alike."
         clear = "clearly " if self.p_value <= SMALL_P else "not clearly "
         return (
-            f"Neighbours differ {self.homophily:.2f} times as much as users dealt anew, {clear}less (p = "
-            f"{self.p_value:.3f})."
+            f"Neighbours differ {self.homophily:.2f} times as much as shuffled users, {clear}less (p = "
+            f"{self.p_value:.3f}).{self._why_apart()}"
+        )
+
+    def _why_apart(self) -> str:
+        if self.p_value is None or (self.helps is True) == (self.p_value <= SMALL_P):
+            return ""
+        return (
+            " That the two differ is possible: this compares mean rewards on the arms that both neighbours have met "
+            "and only these; the evidence uses all rewards, and how alike the arms are."
         )
 
     def _dimension(self) -> str:
-        return f"The {self.n_users} users have so far the variety of {self.effective_dim:.1f} independent quantities."
+        pairs = self.n_users * self.n_arms
+        return (
+            f"So far the rewards speak of about {self.effective_dim:.1f} independent quantities (the paper's effective "
+            f"dimension), where {self.n_users} users x {self.n_arms} arms could have {pairs:,}."
+        )
 
     def draw(self, path: str | Path) -> None:
         """Writes a picture: the shares over time, and the evidence."""
@@ -109,13 +123,18 @@ class GraphReport:
                 "it belongs to the extra 'lab'",
                 "Install it: pip install '.[lab]' in a clone of the project",
             ) from None
-        figure = Figure(figsize=(9.0, 3.4), layout="constrained")
+        figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2)
         self._draw_shares(left)
         self._draw_evidence(right)
         for axes in (left, right):
             axes.spines[["top", "right"]].set_visible(False)
+        figure.supxlabel(
+            "Users shuffled: the same edges, with each user at another's place at random. A graph that helps beats it.",
+            fontsize=8,
+            color="0.35",
+        )
         Path(path).parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=150)
 
@@ -179,6 +198,7 @@ def make_report(
         p_value=p_value,
         effective_dim=effective_dim,
         n_users=graph.n_users,
+        n_arms=len(arms),
         n_edges=graph.n_edges,
     )
 
@@ -197,7 +217,7 @@ def _best_evidence(graph: UserGraph, arms: ArmPool, history: History, bernoulli:
 
 
 def homophily(graph: UserGraph, history: History, n_arms: int, *, seed: int) -> tuple[float | None, float | None]:
-    """Returns how much neighbours differ over how much users dealt anew do, and the p-value of the difference.
+    """Returns how much neighbours differ over how much shuffled users do, and the p-value of the difference.
 
     Neighbours differ by the mean squared difference of their mean rewards (less the arm's mean) over the arms both have
     met, weighted by the edge.
