@@ -118,7 +118,19 @@ def test_hybrid_switches_once_and_agrees_on_both_sides() -> None:
         np.testing.assert_allclose(model.predict(3), grid.predict(3), atol=1e-9)
         assert model.info_gain == pytest.approx(grid.info_gain)
     assert stages == ["exact"] * 30 + ["grid"] * 30
-    assert "Stage 'grid'" in model.explain()
+    assert "Now 'grid', as there are more than 30 observations." in model.explain()
+
+
+def test_hybrid_says_at_which_stage_it_is() -> None:
+    model, history = HybridModel(KERNEL, switch_after=3), History()
+    assert "Now 'exact'; 'grid' takes over after 3 observations." in model.explain()
+    for arm in range(5):
+        history.add(KERNEL.key(0, arm), 0, arm, 1.0)
+    model.relearn(history)
+    assert model.stage == "exact"
+    assert "beyond 3 observations 'grid' takes over, with the next one" in model.explain()
+    model.update(1, 1, 1.0)
+    assert model.stage == "grid"
 
 
 def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:

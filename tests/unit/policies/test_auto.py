@@ -106,7 +106,7 @@ def test_means_are_in_the_rewards_own_units() -> None:
 def test_fits_come_on_epochs_that_double_and_are_told() -> None:
     policy = ct.make_policy("auto-ucb", graph=GRAPH, arms=ARMS)
     assert isinstance(policy, AutoPolicy)
-    assert "Learned from 0 rewards" in policy.explain()
+    assert "Nothing learned yet: it starts from users graph 33%" in policy.explain()
     play(policy, rounds=70)
     assert [t for t, _ in policy.fits] == [FIRST_FIT, 12, 16, 24, 32, 48, 64]
     assert sum(policy.hyper.shares().values()) == pytest.approx(1.0)

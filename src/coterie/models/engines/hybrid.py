@@ -94,7 +94,13 @@ class HybridModel(ConditionedModel):
 
     def explain(self) -> str:
         """Returns in words which engine this is, why, and at which stage it is."""
-        return f"{super().explain()} Stage {self.stage!r}; 'grid' takes over after {self.switch_after} observations."
+        if self._switch_is_due():  # all was learned at once: after a change of users or arms
+            told = f"Now 'exact'; beyond {self.switch_after} observations 'grid' takes over, with the next one."
+        elif self.stage == "exact":
+            told = f"Now 'exact'; 'grid' takes over after {self.switch_after} observations."
+        else:
+            told = f"Now 'grid', as there are more than {self.switch_after} observations."
+        return f"{super().explain()} {told}"
 
     def _switch_is_due(self) -> bool:
         return self.stage == "exact" and self.n_observations > self.switch_after

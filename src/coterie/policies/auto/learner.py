@@ -63,10 +63,10 @@ class AutoPolicy(Policy):
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.hyper.shares().items())
         h = self.hyper
+        since = f"Learned from {self.fits[-1][0]} rewards:" if self.fits else "Nothing learned yet: it starts from"
         learned = (
-            f" Learned from {self.fits[-1][0] if self.fits else 0} rewards: users {shares}; ridge "
-            f"{np.exp(h.ridge):.3g}, length-scale {np.exp(h.lengthscale):.3g}, linear share {h.linear_share:.0%}, "
-            f"noise variance {h.noise_var:.3g}, centre {self.centre:.4g}."
+            f" {since} users {shares}; ridge {np.exp(h.ridge):.3g}, length-scale {np.exp(h.lengthscale):.3g}, "
+            f"linear share {h.linear_share:.0%}, noise variance {h.noise_var:.3g}, centre {self.centre:.4g}."
         )
         return super().explain() + learned
 
