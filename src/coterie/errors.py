@@ -150,10 +150,10 @@ def or_similar(name: object, known: Iterable[object], otherwise: str) -> str:
 
     Examples:
         >>> or_similar("Bo", ["ana", "bo"], "Use one of these")
-        "Did you mean 'bo'"
+        "Did you mean 'bo'?"
     """
     if not isinstance(name, str):
         return otherwise
     folded = {each.casefold(): each for each in known if isinstance(each, str)}
     close = get_close_matches(name.casefold(), list(folded)[:10_000], n=1, cutoff=0.6)
-    return f"Did you mean {folded[close[0]]!r}" if close else otherwise
+    return f"Did you mean {folded[close[0]]!r}?" if close else otherwise

@@ -17,7 +17,8 @@ class CoterieError(Exception):
         self.remedy = remedy
 
     def __str__(self) -> str:
-        return f"{self.problem}; {self.rule}. {self.remedy}."
+        end = "" if self.remedy.endswith("?") else "."
+        return f"{self.problem}; {self.rule}. {self.remedy}{end}"
 
 
 class NumericalError(CoterieError, ArithmeticError):

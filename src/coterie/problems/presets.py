@@ -111,7 +111,7 @@ def world_settings(values: Mapping[str, Any]) -> WorldSettings:
         (5000, 0.4, 50)
         >>> world_settings({"n_arm": 10})
         Traceback (most recent call last):
-        coterie.errors.SettingError: 'n_arm' is no setting of a world; ... Did you mean 'n_arms'.
+        coterie.errors.SettingError: 'n_arm' is no setting of a world; ... Did you mean 'n_arms'?
     """
     known = [field.name for field in fields(WorldSettings)]
     own = {key: value for key, value in values.items() if key not in ("preset", "level")}

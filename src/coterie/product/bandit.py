@@ -17,6 +17,7 @@ from coterie.kernels import ArmPool
 from coterie.models.base import checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
+from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
 from coterie.policies.policy import Considered, Grounds
 from coterie.policies.rules.draws import Draws
 from coterie.product.batches import decisions_of
@@ -86,6 +87,7 @@ class Bandit:
         journal: str | Path | None = None,
         **options: Any,
     ) -> None:
+        refuse_unknown(options, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {}), *OPTION_NAMES])
         check_whole("max_pending", max_pending)
         check_choices(pending=pending, reward=reward, likelihood=likelihood, min_propensity=min_propensity)
         self._min_propensity, self._pending = float(min_propensity), pending

@@ -75,8 +75,15 @@ def test_the_oracle_is_listed_and_out_of_reach() -> None:
     assert "oracle" in ct.list_policies()
     with pytest.raises(ParameterError, match="must know the truth"):
         make("oracle")
-    with pytest.raises(UnknownNameError, match="Did you mean 'oracle'"):
+    with pytest.raises(UnknownNameError, match=r"'random'.*\. Use one of these\.") as told:
         make("oracel")
+    assert "'oracle'" not in str(told.value)
+
+
+def test_a_suggestion_is_a_question() -> None:
+    with pytest.raises(UnknownNameError) as told:
+        make("LK-GP-UCB")
+    assert str(told.value).endswith(". Did you mean 'lk-gp-ucb'?")
 
 
 def test_every_policy_has_a_summary_of_its_own() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import ArmError, DimensionError
+from coterie.errors import ArmError, DimensionError, UnknownNameError
 
 DRINKS = {"tea": {"hot": 1.0, "sweet": 0.1}, "cola": {"hot": 0.0, "sweet": 0.9}}
 
@@ -77,3 +77,24 @@ def test_a_pool_without_names_stays_so(tmp_path: Path) -> None:
 def test_names_that_do_not_fit_are_told(names: list[str]) -> None:
     with pytest.raises(DimensionError, match="for 2 features"):
         ct.ArmPool([[0.0, 1.0]], feature_names=names)
+
+
+@pytest.mark.parametrize(
+    ("arms", "told"),
+    [
+        ({}, "there are no arms"),
+        ({"tea": {"hot": 1.0, "sweet": float("nan")}}, "feature 'sweet' of arm 'tea' is nan"),
+        ({"tea": {"hot": None}}, "feature 'hot' of arm 'tea' is None"),
+        ({"tea": [0.0, 1.0], "cola": [0.0, float("inf")]}, "feature 1 of arm 'cola' is inf"),
+        ({"tea": np.array([np.nan])}, "feature 0 of arm 'tea' is nan"),
+    ],
+)
+def test_arms_and_features_that_are_not_there_are_named(arms: Any, told: str) -> None:
+    with pytest.raises(ArmError, match=told):
+        make(arms)
+
+
+def test_an_unknown_option_is_told_with_those_of_the_bandit() -> None:
+    with pytest.raises(UnknownNameError, match=r"'window'.*'noise_var'.*\. Did you mean 'forgetting'\?$") as told:
+        make(forgeting=0.9)
+    assert str(told.value).count("'seed'") == 1

@@ -1,6 +1,6 @@
 """Policies by name."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -119,7 +119,7 @@ def make_policy(
         'tea'
     """
     recipe = _recipe(name)
-    _refuse(unknown)
+    refuse_unknown(unknown, OPTION_NAMES)
     check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
     bernoulli = checked_likelihood(likelihood, name, recipe) == "bernoulli"
     if recipe.auto:
@@ -171,7 +171,7 @@ def make_policy(
     return Policy(model=make(noise_var=first_noise), score=rule, **parts)
 
 
-_OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
+OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]
 
 
 def _recipe(name: str) -> Recipe:
@@ -180,14 +180,16 @@ def _recipe(name: str) -> Recipe:
     if isinstance(name, str) and name in OUT_OF_REACH:
         rule = "it must know the truth, which no policy can reach"
         raise ParameterError(f"policy {name!r} was asked for", rule, "Name it in a study: the laboratory builds it")
-    remedy = or_similar(name, list_policies(), "Use one of these")
-    raise UnknownNameError(f"policy {name!r} is unknown", f"policies are {listed(list_policies(), 40)}", remedy)
+    known = sorted(RECIPES)
+    remedy = or_similar(name, known, "Use one of these")
+    raise UnknownNameError(f"policy {name!r} is unknown", f"policies are {listed(known, 40)}", remedy)
 
 
-def _refuse(unknown: Mapping[str, Any]) -> None:
-    for wrong in sorted(unknown):
+def refuse_unknown(options: Iterable[str], known: Sequence[str]) -> None:
+    """Raises if one of these options is not known."""
+    for wrong in sorted(set(options) - set(known)):
         raise UnknownNameError(
             f"option {wrong!r} is unknown",
-            f"options are {listed(_OPTION_NAMES, 20)}",
-            or_similar(wrong, _OPTION_NAMES, "Use one of these"),
+            f"options are {listed(dict.fromkeys(known), 40)}",
+            or_similar(wrong, known, "Use one of these"),
         )

@@ -1,6 +1,7 @@
 """Arms in the forms that people have them in."""
 
 from collections.abc import Iterable, Mapping
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,10 @@ def as_arm_pool(arms: Any) -> ArmPool:
         return arms
     if not isinstance(arms, Mapping):
         return pool_from_frame(arms) if is_frame(arms) else ArmPool(arms)
+    if not arms:
+        raise ArmError("there are no arms: the mapping is empty", "a bandit chooses among arms", "Give at least one")
     rows, names = list(arms.values()), None
-    if rows and all(isinstance(row, Mapping) for row in rows):
+    if all(isinstance(row, Mapping) for row in rows):
         names = tuple(rows[0])
         for arm, row in arms.items():
             if set(row) != set(names):
@@ -39,7 +42,18 @@ def as_arm_pool(arms: Any) -> ArmPool:
                     "Fill in what is missing",
                 )
         rows = [[row[name] for name in names] for row in rows]
-    return ArmPool(rows if rows else np.zeros((0, 1)), ids=list(arms), feature_names=names)
+    for arm, row in zip(arms, rows, strict=True):
+        _check_finite(arm, row, names)
+    return ArmPool(rows, ids=list(arms), feature_names=names)
+
+
+def _check_finite(arm: ArmId, row: Any, names: tuple[str, ...] | None) -> None:
+    """Raises and says which feature of the arm is missing or not finite; whatever else is odd the pool tells."""
+    for place, value in enumerate(row if isinstance(row, list | tuple | np.ndarray) else ()):
+        if value is None or (isinstance(value, float) and not isfinite(value)):
+            name = place if names is None else names[place]
+            what = f"feature {name!r} of arm {arm!r} is {value}"
+            raise ArmError(what, "features are finite numbers", "Fill it in, or drop that arm")
 
 
 def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
