@@ -8,7 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
-from coterie.errors import DimensionError, GraphError, ParameterError, UnknownNameError, UnknownUserError, listed
+from coterie.errors import (
+    DimensionError,
+    GraphError,
+    InputError,
+    ParameterError,
+    UnknownNameError,
+    UnknownUserError,
+    listed,
+)
 from coterie.graphs.adjacency import (
     Adjacency,
     Floats,
@@ -26,7 +34,8 @@ from coterie.graphs.adjacency import (
 NearestWeights: TypeAlias = Literal["rbf", "binary"]
 
 _EDGE_RULE = "an edge is a tuple (user, user) or (user, user, weight)"
-_TABLE_RULE = "a table has the columns user, user and perhaps weight"
+_TABLE_RULE = "a table has the columns user, friend and perhaps weight"
+_PAIRS = (("user", "friend"), ("source", "target"))
 
 
 class _Roster:
@@ -53,6 +62,9 @@ def read_edges(edges: Iterable[Any], *, users: Iterable[object] | None, symmetri
     """
     how = checked_symmetrise(symmetrise)
     roster = _Roster(users)
+    if hasattr(edges, "columns") or type(edges) is dict:
+        problem = f"edges are a {type(edges).__name__}, a table of columns"
+        raise GraphError(problem, _EDGE_RULE, "Use UserGraph.from_table")
     if not isinstance(edges, Iterable):
         raise GraphError(f"edges = {edges!r} is not a list", _EDGE_RULE, "Pass an iterable of such tuples")
     found: dict[tuple[int, int], float] = {}
@@ -114,22 +126,43 @@ def read_networkx(graph: Any, *, weight: str | None, symmetrise: str | None) -> 
 
 
 def read_table(table: Any, *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of a table with the columns user, user and perhaps weight; O(rows).
+    """Returns the users and weights of a table with the columns user, friend and perhaps weight; O(rows).
 
     Examples:
         >>> read_table({"from": ["ana"], "to": ["bo"]}, users=None, symmetrise=None)[0]
         ('ana', 'bo')
     """
-    return read_edges(_rows(table), users=users, symmetrise=symmetrise)
-
-
-def _rows(table: Any) -> Iterator[tuple[Any, ...]]:
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):
         raise GraphError("the table is lazy and has no rows yet", _TABLE_RULE, "Pass table.collect()")
-    names = _column_names(table)
+    names = _chosen(_column_names(table))
+    rows = _rows(table, names)
+    try:
+        return read_edges(rows, users=users, symmetrise=symmetrise)
+    except InputError as error:
+        taken = ", ".join(
+            f"{name!r} as {what}" for name, what in zip(names, ("user", "friend", "weight"), strict=False)
+        )
+        raise type(error)(f"{error.problem} (the table's columns: {taken})", error.rule, error.remedy) from None
+
+
+def _chosen(names: list[Any]) -> list[Any]:
+    """Returns the columns of user, friend and perhaps weight: by their names where they have these, else in order.
+
+    Examples:
+        >>> _chosen(["weight", "since", "friend", "user"]), _chosen(["w", "source", "target"]), _chosen(["a", "b", "c"])
+        (['user', 'friend', 'weight'], ['source', 'target', 'w'], ['a', 'b', 'c'])
+    """
+    pair: tuple[Any, ...] = next((each for each in _PAIRS if set(each) <= set(names)), ())
+    if pair and "weight" in names:
+        return [*pair, "weight"]
     if len(names) not in (2, 3):
         problem = f"the table has {len(names)} columns ({listed(names)})"
-        raise GraphError(problem, _TABLE_RULE, "Select those columns first")
+        raise GraphError(problem, _TABLE_RULE, "Select those columns first, or name them user, friend and weight")
+    others = [name for name in names if name not in pair]
+    return [*pair, *sorted(others, key=lambda name: name == "weight")]  # a column of that name holds no user
+
+
+def _rows(table: Any, names: list[Any]) -> Iterator[tuple[Any, ...]]:
     columns = [_values(name, table[name]) for name in names]
     sizes = [len(column) for column in columns]
     if len(set(sizes)) > 1:

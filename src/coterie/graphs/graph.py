@@ -90,7 +90,9 @@ class UserGraph(StoredGraph):
     def from_table(
         cls, table: Any, *, users: Iterable[Hashable] | None = None, symmetrise: Symmetrise | None = None
     ) -> Self:
-        """Returns the graph of a dataframe or dict of columns: user, user and perhaps weight; O(rows).
+        """Returns the graph of a dataframe or dict of columns: user, friend and perhaps weight; O(rows).
+
+        Columns go by name where they are called user and friend, or source and target, and weight; else in that order.
 
         Examples:
             >>> UserGraph.from_table({"from": ["ana", "bo"], "to": ["bo", "cy"], "weight": [1.0, 2.0]})

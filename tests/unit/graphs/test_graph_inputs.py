@@ -8,7 +8,15 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from coterie.errors import CoterieError, DimensionError, DuplicateIdError, GraphError, ParameterError, UnknownNameError
+from coterie.errors import (
+    CoterieError,
+    DimensionError,
+    DuplicateIdError,
+    GraphError,
+    InputError,
+    ParameterError,
+    UnknownNameError,
+)
 from coterie.graphs import UserGraph
 
 COLUMNS: dict[str, list[Any]] = {"from": ["a", "b"], "to": ["b", "c"], "weight": [1.0, 2.5]}
@@ -186,3 +194,24 @@ def test_bad_features_and_options_are_named(features: Any, options: Any, error: 
     with pytest.raises(error) as caught:
         UserGraph.from_features(features, **options)
     assert named in caught.value.problem
+
+
+def test_columns_go_by_name_where_they_have_the_usual_ones() -> None:
+    columns = {"since": [1, 2], "weight": [2.0, 0.5], "friend": ["b", "c"], "user": ["a", "b"]}
+    graph = UserGraph.from_table(columns)
+    assert graph.users == ("a", "b", "c")
+    assert (graph.weight("a", "b"), graph.weight("b", "c")) == (2.0, 0.5)
+    assert UserGraph.from_table({"w": [2.0], "target": ["b"], "source": ["a"]}).weight("a", "b") == 2.0
+    assert UserGraph.from_table({"weight": [2.0], "u": ["a"], "v": ["b"]}).weight("a", "b") == 2.0
+
+
+@pytest.mark.parametrize("users", [None, ["a", "b"]])
+def test_an_error_says_what_the_columns_were_taken_as(users: list[str] | None) -> None:
+    with pytest.raises(InputError, match=r"\(the table's columns: 'w' as user, 'u' as friend, 'v' as weight\)"):
+        UserGraph.from_table({"w": [2.0], "u": ["a"], "v": ["b"]}, users=users)
+
+
+@pytest.mark.parametrize("table", [pd.DataFrame({"u": ["a"], "v": ["b"]}), {"u": ["a"], "v": ["b"]}])
+def test_a_table_given_as_edges_is_pointed_to_from_table(table: Any) -> None:
+    with pytest.raises(GraphError, match=r"Use UserGraph\.from_table"):
+        UserGraph.from_edges(table)
