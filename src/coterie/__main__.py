@@ -140,7 +140,7 @@ def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
     for command in (decide, reward, inspect, export, replay):
         command.add_argument("file", type=Path, metavar="FILE", help="a saved bandit (see: coterie init)")
     decide.add_argument("user", metavar="USER", help="for whom")
-    decide.add_argument("arms", nargs="*", metavar="ARM", help="what to choose among (default: every arm)")
+    decide.add_argument("arms", nargs="*", default=[], metavar="ARM", help="what to choose among (default: every arm)")
     decide.add_argument("--json", action="store_true", help="print JSON")
     reward.add_argument("decision", type=natural, metavar="DECISION", help="the number that decide printed")
     reward.add_argument("reward", type=number, metavar="REWARD", help="any number (-- before one such as -1e-3)")

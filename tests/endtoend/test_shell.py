@@ -104,7 +104,10 @@ def test_a_program_that_is_killed_leaves_the_file_whole_and_free(tables: Path) -
         (["inspect", "shop/bandit.coterie", "--arm", "s1"], "--arm is given without --user"),
         (["init", "shop", "--edges", "e.csv", "--arms", "a.csv"], "exists already; init never overwrites a file"),
         (["init", "new", "--edges", "e.csv", "--arms", "a.csv", "--policy", "best"], "'best'"),
-        (["init", "new", "--edges", "nowhere.csv", "--arms", "a.csv"], "nowhere.csv: No such file"),
+        (
+            ["init", "new", "--edges", "nowhere.csv", "--arms", "a.csv"],
+            "there is no file 'nowhere.csv'; a table is a file of CSV or Parquet. Check the path",
+        ),
         (["init", "new", "--edges", "e.csv", "--arms", "e.csv"], "e.csv, line 2, column 'friend': the value is 'bo'"),
     ],
 )
@@ -143,3 +146,9 @@ def test_wrong_arguments_are_named(arguments: list[str], named: str, capsys: pyt
         command_line.main(arguments)
     assert stopped.value.code == 2
     assert named in capsys.readouterr().err
+
+
+def test_arms_are_not_among_what_decide_requires(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        command_line.main(["decide", "bandit.coterie"])
+    assert "required: USER\n" in capsys.readouterr().err

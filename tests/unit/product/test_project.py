@@ -206,3 +206,10 @@ def test_any_ids_come_through_a_csv_file(
     read = read_edges(path, header=True).rows
     once = {frozenset(pair): pair for pair in reversed(pairs)}
     assert [row[:2] for row in read] == [pair for pair in dict.fromkeys(pairs) if once[frozenset(pair)] == pair]
+
+
+def test_true_and_false_are_told_to_be_1_and_0(tmp_path: Path) -> None:
+    with pytest.raises(ArmError, match=r"column 'loud': the value is 'False'.*Write 0 for False: 1 is true"):
+        init(tmp_path, arms="song,tempo,loud\ns1,0.5,False\n")
+    with pytest.raises(ArmError, match="Write 1 for true"):
+        init(tmp_path, arms="song,tempo,loud\ns1,0.5,true\n")

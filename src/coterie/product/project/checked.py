@@ -163,5 +163,7 @@ def _feature(table: Table, number: int, column: int, cell: str) -> float:
     value = as_number(cell)
     if value is None:
         remedy = "Fill it in" if not cell else "Correct it; encode texts and categories as numbers"
+        if cell.casefold() in ("true", "false", "yes", "no"):
+            remedy = f"Write {'1' if cell.casefold() in ('true', 'yes') else '0'} for {cell}: 1 is true and 0 is false"
         raise table.wrong(number, f"the value is {cell!r}", "a feature is a finite number", remedy, column=column)
     return value

@@ -45,6 +45,9 @@ class Table:
 
 def read_table(path: Path, error: type[InputError]) -> Table:
     """Returns the table of a file; that of CSV has its first line among the rows, be it a header or not."""
+    if not path.is_file():
+        rule = "a table is a file of CSV or Parquet"
+        raise error(f"there is no file {str(path)!r}", rule, "Check the path, from the folder you are in")
     with path.open("rb") as file:
         parquet = file.read(len(PARQUET)) == PARQUET
     table = _read_parquet(path, error) if parquet else _read_csv(path, error)
