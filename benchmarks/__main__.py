@@ -29,7 +29,7 @@ SECTIONS = {
     ),
     "Auto: learning hyperparameters instead of a pilot": (
         refits,
-        "Processor time of all fits of a trial, the rebuilding of the belief included; the pilot is one trial times 100.",
+        "Processor time of all fits of a trial, with the beliefs rebuilt after them; the pilot is one trial times 100.",
     ),
     "Memory": (memory, "Peak as NumPy reports it to tracemalloc, with a rebuild at the end."),
 }
