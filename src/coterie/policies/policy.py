@@ -271,6 +271,10 @@ class Policy:
         """Whether a decision draws its candidates together."""
         return getattr(self._score, "score", self._score) is joint_thompson
 
+    def rows_of(self, candidates: Any) -> Index:
+        """Returns the rows of candidates in the pool, or raises if they are not arms of it, each given once."""
+        return np.asarray(self._candidates(candidates))
+
     def tolerance(self, row: int) -> float:
         """Returns the gap within which a user's scores are tied, where there is a pool of arms."""
         return self._tolerance(row, None)

@@ -21,7 +21,7 @@ from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
 from coterie.policies.policy import Considered, Grounds
 from coterie.policies.rules.draws import Draws
 from coterie.product.batches import decisions_of
-from coterie.product.chances.propensity import Seen, exploration, joint_covariance
+from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance
 from coterie.product.checks import check_choices, checked_expiry, checked_memory
 from coterie.product.decision import Decision
 from coterie.product.events import Events
@@ -147,14 +147,13 @@ class Bandit:
             candidates: Ids of arms; none given means every arm that is not retired.
         """
         with self._lock:
-            if self._learned.needs_refreshing:
+            row, shown = self.graph.index_of(user), self._shown(candidates)
+            if self._learned.needs_refreshing:  # after all checks: a call that is refused changes nothing
                 self._relearn()
             if self._pending != "ignore":
                 self._learned.doubt(self._ledger)
-            shown = self._shown(candidates)
             policy = self._learned.policy
-            row = policy.graph.index_of(user)
-            share, place = exploration(self._draws, policy.n_decisions, max(len(shown), 1), self._min_propensity)
+            share, place = exploration(self._draws, policy.n_decisions, len(shown), self._min_propensity)
             choice, considered = policy.consider(user, shown)
             if place is None:
                 place = choice.index
@@ -233,9 +232,10 @@ class Bandit:
     def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate."""
         with self._lock:
+            self.graph.index_of(user)
+            shown = self._named(candidates)
             if self._learned.needs_refreshing:
                 self._relearn()
-            shown = self._shown(candidates)
             mean, std = self._learned.policy.predict(user, shown)
             return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
@@ -247,9 +247,9 @@ class Bandit:
     def explain(self, user: UserId, arm: ArmId) -> Explanation:
         """Returns which users, arms and rewards moved this estimate, by how much, and what it would be alone."""
         with self._lock:
+            row, column = self.graph.index_of(user), self.arms.index_of(arm)
             if self._learned.stale:
                 self._relearn()
-            row, column = self.graph.index_of(user), self.arms.index_of(arm)
             return explained(self._learned, row, column, *self.predict(user, [arm])[arm])
 
     def graph_report(self) -> GraphReport:
@@ -429,10 +429,18 @@ class Bandit:
             covariance = joint_covariance(policy, row, columns)
         return Seen(at, considered.score, policy.model.noise_var, covariance, considered.told)
 
-    def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
+    def _named(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
+        """Returns the candidates under the pool's own ids; none given means every arm that is not retired."""
         if candidates is None:
             return without_arms(self.arms.ids, self._retired)
-        return list(candidates)
+        ids = self.arms.ids
+        return [ids[row] for row in self._learned.policy.rows_of(candidates).tolist()]
+
+    def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
+        """Returns the candidates to decide among, or raises if a decision among them is not possible."""
+        shown = self._named(candidates)
+        check_least(self._min_propensity, len(shown))
+        return shown
 
     @journalled
     def _relearn(self) -> None:

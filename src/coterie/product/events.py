@@ -10,6 +10,10 @@ from coterie.models import History
 
 Index = NDArray[np.intp]
 
+# Weights below this count as none: they move no belief by its last bit, and a pair known by them alone has a noise
+# variance, noise / weight, that overflows in an engine long before the weight itself underflows.
+FORGOTTEN = 1e-30
+
 
 @dataclass(slots=True)
 class Events:
@@ -82,6 +86,7 @@ class Memory:
         """Returns the weight of each of so many rewards, the newest last."""
         ages = np.arange(n_events - 1, -1, -1, dtype=np.float64)
         weights = self.forgetting**ages
+        weights[weights < FORGOTTEN] = 0.0
         if self.window is not None:
             weights[ages >= self.window] = 0.0
         return np.asarray(weights)

@@ -219,14 +219,19 @@ def exploration_share(probabilities: Array, min_propensity: float) -> float:
     Where the probabilities are estimates, pass zeros: the share is then enough whatever the truth.
     """
     n_candidates = len(probabilities)
+    check_least(min_propensity, n_candidates)
+    least = float(np.min(probabilities))
+    return 0.0 if least >= min_propensity else (min_propensity - least) / (1.0 / n_candidates - least)
+
+
+def check_least(min_propensity: float, n_candidates: int) -> None:
+    """Raises if not all of so many candidates can have this probability."""
     if not 0.0 <= min_propensity <= 1.0 / n_candidates:
         raise ParameterError(
             f"min_propensity is {min_propensity!r} with {n_candidates} candidates",
             f"it lies between 0 and 1/{n_candidates} = {1.0 / n_candidates:.6g}, for the probabilities sum to 1",
             "Lower it, or show fewer candidates",
         )
-    least = float(np.min(probabilities))
-    return 0.0 if least >= min_propensity else (min_propensity - least) / (1.0 / n_candidates - least)
 
 
 def mixed(probabilities: Array, min_propensity: float) -> Array:
