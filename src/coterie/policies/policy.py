@@ -179,10 +179,10 @@ class Policy:
 
     def update_many(self, users: Iterable[UserId], arms: Iterable[Any], rewards: Iterable[float]) -> None:
         """Learns many rewards at once; the same belief as one by one, faster; on an error nothing has changed."""
-        rows = [self._user_row(user) for user in _as_list("users", users)]
-        given = _as_list("arms", arms)
+        rows = [self._user_row(user) for user in as_list("users", users)]
+        given = as_list("arms", arms)
         columns = given if self.arms is None else [self._arm_row(arm) for arm in given]
-        values = _as_list("rewards", rewards)
+        values = as_list("rewards", rewards)
         before = self.n_rewards
         self._learn_many(rows, columns, values)
         if self._followers:
@@ -408,7 +408,7 @@ class Policy:
             return self._vectors(candidates)
         if candidates is None:
             return np.arange(len(self.arms))
-        ids = _as_list("candidates", candidates)
+        ids = as_list("candidates", candidates)
         if not ids:
             raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
         try:
@@ -433,7 +433,7 @@ class Policy:
         return rows
 
 
-def _as_list(what: str, values: Any) -> list[Any]:
+def as_list(what: str, values: Any) -> list[Any]:
     """Returns the values of any iterable but a string, which is one id and not a list of letters."""
     if type(values) is list:  # by far the most common, and candidates are read at every decision
         return values

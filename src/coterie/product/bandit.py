@@ -18,12 +18,12 @@ from coterie.models.base import checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
 from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
-from coterie.policies.policy import Considered, Grounds
+from coterie.policies.policy import Considered, Grounds, as_list
 from coterie.policies.rules.draws import Draws
 from coterie.product.batches import decisions_of
 from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance
 from coterie.product.checks import check_choices, checked_expiry, checked_memory
-from coterie.product.decision import Decision
+from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
 from coterie.product.files.journal import Journal, Steady, journalled
 from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
@@ -183,7 +183,7 @@ class Bandit:
         One after another they are made with pending="hallucinate", with joint Thompson sampling, with uniform or
         epsilon-greedy choices and with a width or a score of your own.
         """
-        asked = list(users)
+        asked = as_list("users", users)
         with self._lock:
             for user in asked:
                 self.graph.index_of(user)  # all are known before any decision is made
@@ -210,7 +210,7 @@ class Bandit:
             reward: A finite number; 0 or 1 where rewards are binary.
             replace: Whether a reward that came before gives way; the belief is then as if only this one had come.
         """
-        value = self._checked_reward(reward)
+        value, decision = self._checked_reward(reward), decision_number(decision)
         with self._lock:
             event = self._ledger.event_of(decision)
             if event is not None and replace:
@@ -411,7 +411,7 @@ class Bandit:
     def retire_arms(self, arms: Iterable[ArmId]) -> None:
         """Takes arms out of what is shown by default; what was learned of them still counts for the others."""
         with self._lock:
-            gone = {self.arms.ids[self.arms.index_of(arm)] for arm in arms}
+            gone = {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
             without_arms(self.arms.ids, self._retired | gone)
             self._retired |= gone
 

@@ -1,11 +1,12 @@
 """What was decided, and what was believed when it was."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.contracts import ArmId, UserId
+from coterie.errors import DecisionError
 from coterie.product.chances.propensity import Propensities, Seen, probabilities_from, with_exploration
 
 
@@ -96,6 +97,21 @@ class Decision:
             found = probabilities_from(self._grounds(), rng=np.random.default_rng([self._seed, self.id]))
             self._found = None if found is None else with_exploration(found, self._share)
         return self._found
+
+
+def decision_number(decision: Any) -> int:
+    """Returns the id of a decision as a plain number, or raises if it is none.
+
+    Examples:
+        >>> decision_number(np.int64(3))
+        3
+    """
+    if isinstance(decision, int | np.integer) and not isinstance(decision, bool):
+        return int(decision)
+    what, remedy = f"decision {decision!r} is unknown", "Pass the id of a Decision"
+    if isinstance(decision, Decision):
+        what, remedy = "the decision is a whole Decision", "Pass decision.id"
+    raise DecisionError(what, "decisions are numbered from 0", remedy)
 
 
 class Candidate(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from coterie.errors import DecisionError
 
@@ -62,7 +62,7 @@ class Ledger:
         while len(self._open) > self.limit:
             self._open.popitem(last=False)
 
-    def look(self, number: Any, *, n_decisions: int) -> Pending:
+    def look(self, number: int, *, n_decisions: int) -> Pending:
         """Returns a pending decision, or raises and says why there is none."""
         self._expire()
         if number in self._open:
@@ -73,16 +73,15 @@ class Ledger:
                 "a decision is rewarded once",
                 "Pass replace=True if this reward takes the place of the first",
             )
-        if not isinstance(number, int) or not 0 <= number < n_decisions:
+        if not 0 <= number < n_decisions:
             raise DecisionError(
                 f"decision {number!r} is unknown",
                 f"decisions are numbered from 0 to {n_decisions - 1}" if n_decisions else "no decision was made yet",
                 "Pass the id of a Decision",
             )
         raise DecisionError(
-            f"decision {number!r} is no longer remembered",
-            f"{self.limit} pending decisions are, for {self.expire_after or 'unlimited'} seconds, and none of a user "
-            "who was removed",
+            f"decision {number!r} is no longer remembered: its user or arm was removed, or it has waited too long",
+            f"{self.limit} decisions are, for {self.expire_after or 'unlimited'} seconds, while user and arm are there",
             "Use learn(user, arm, reward), or raise max_pending or expire_after",
         )
 

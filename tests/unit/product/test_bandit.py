@@ -244,7 +244,7 @@ def test_retired_arms_are_not_shown_but_still_teach() -> None:
     assert {bandit.decide("ana").arm for _ in range(20)} <= set("cdef")
     assert set(bandit.predict("ana")) == set("cdef")
     with pytest.raises(CandidatesError, match="every arm is retired"):
-        bandit.retire_arms("cdef")
+        bandit.retire_arms(list("cdef"))
     assert set(bandit.predict("ana")) == set("cdef")
 
 

@@ -1,6 +1,7 @@
 """A call that is refused or fails changes nothing, is told in a typed error, and leaves the journal whole."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -8,7 +9,14 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import CandidatesError, CoterieError, ParameterError, UnknownUserError
+from coterie.errors import (
+    CandidatesError,
+    CoterieError,
+    DecisionError,
+    JournalError,
+    ParameterError,
+    UnknownUserError,
+)
 
 ARMS = dict(zip("abcde", np.random.default_rng(0).normal(size=(5, 2)), strict=True))
 Call = Callable[[ct.Bandit], Any]
@@ -58,3 +66,71 @@ def test_a_reward_whose_weight_has_all_but_gone_is_no_obstacle() -> None:
         bandit.learn(1, "b", float(t % 2))
     assert bandit.decide(0).id == 0
     assert len(bandit._learned.history()) == 1
+
+
+def test_what_a_line_cannot_hold_is_refused_and_what_means_a_number_is_written_as_one(tmp_path: Path) -> None:
+    bandit = make(journal=tmp_path / "journal")
+    bandit.save(tmp_path / "snapshot")
+    bandit.learn(0, "a", Decimal("1.5"))  # type: ignore[arg-type, unused-ignore]
+    assert bandit.decide(0, {"a": object(), "b": object()}).arm in ("a", "b")
+    with pytest.raises(JournalError, match="cannot be written to a journal"):
+        bandit.connect(0, 3, Decimal("0.5"))  # type: ignore[arg-type, unused-ignore]
+    assert bandit.graph.n_edges == 6
+    bandit.reward(np.int64(0), np.float32(0.5))  # type: ignore[arg-type, unused-ignore]
+    believed = bandit.predict(0)
+    del bandit
+    assert ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal").predict(0) == believed
+
+
+def test_a_change_in_part_ends_the_journal_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = make(journal=tmp_path / "journal", policy="lk-gp-ts", pending="hallucinate")
+    made: list[Any] = []
+
+    def decide(self: ct.Bandit, user: int, candidates: Any) -> Any:
+        if made:
+            raise MemoryError
+        made.append(decided(self, user, candidates))
+        return made[0]
+
+    decided = ct.Bandit.decide
+    with monkeypatch.context() as patch:
+        patch.setattr(ct.Bandit, "decide", decide)
+        with pytest.raises(MemoryError):
+            bandit.decide_many([0, 1])
+    with pytest.raises(JournalError, match="learn was refused: decide_many was done in part"):
+        bandit.learn(0, "a", 1.0)
+
+
+@pytest.mark.parametrize("journal", [False, True])
+@pytest.mark.parametrize("wrong", [[0], {}, True, "0", 0.0, None])
+def test_what_is_no_decision_is_told(tmp_path: Path, wrong: Any, journal: bool) -> None:
+    bandit = make(journal=tmp_path / "journal" if journal else None)
+    decision = bandit.decide(0)
+    with pytest.raises(DecisionError, match="Pass the id of a Decision"):
+        bandit.reward(wrong, 1.0)
+    with pytest.raises(DecisionError, match=r"Pass decision\.id"):
+        bandit.reward(decision, 1.0)  # type: ignore[arg-type, unused-ignore]
+    bandit.remove_user(0)
+    with pytest.raises(DecisionError, match="its user or arm was removed, or it has waited too long"):
+        bandit.reward(decision.id, 1.0)
+
+
+NO_LISTS: list[Call] = [
+    lambda bandit: bandit.decide(0, 5),  # type: ignore[arg-type, unused-ignore]
+    lambda bandit: bandit.decide(0, "ab"),
+    lambda bandit: bandit.predict(0, 5),  # type: ignore[arg-type, unused-ignore]
+    lambda bandit: bandit.decide_many(5),  # type: ignore[arg-type, unused-ignore]
+    lambda bandit: bandit.decide_many(None),  # type: ignore[arg-type, unused-ignore]
+    lambda bandit: bandit.decide_many("bo"),
+    lambda bandit: bandit.retire_arms(5),  # type: ignore[arg-type, unused-ignore]
+    lambda bandit: bandit.retire_arms("ab"),
+    lambda bandit: bandit.retire_arms(None),  # type: ignore[arg-type, unused-ignore]
+]
+
+
+@pytest.mark.parametrize("journal", [False, True])
+@pytest.mark.parametrize("number", range(len(NO_LISTS)))
+def test_what_is_no_list_is_told(tmp_path: Path, number: int, journal: bool) -> None:
+    bandit = make(journal=tmp_path / "journal" if journal else None)
+    with pytest.raises(CandidatesError, match="they are a list"):
+        NO_LISTS[number](bandit)

@@ -25,7 +25,8 @@ import scipy
 
 from coterie.errors import JournalError
 from coterie.kernels import ArmPool
-from coterie.product.decision import Decision
+from coterie.policies.policy import as_list
+from coterie.product.decision import Decision, decision_number
 from coterie.product.inputs.arms import as_arm_pool
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ FORMAT = 1
 CHANGES: set[str] = set()  # the names of the methods whose calls are written down
 TAKES_ARMS = frozenset({"add_arms", "update_features"})
 AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
-ADDS = frozenset({"add_user", "add_users", "add_arms"})
+LISTS = {"decide": ("candidates",), "decide_many": ("users", "candidates"), "retire_arms": ("arms",)}
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -126,21 +127,30 @@ class Journal:
             return method(bandit, *args, **kwargs)
         name = method.__name__
         self._check_unbroken(name)
-        lasting = _arms_of if name in TAKES_ARMS else _lasting  # what can be read once only is read here
-        args, kwargs = tuple(map(lasting, args)), {key: lasting(value) for key, value in kwargs.items()}
         asked = {**dict(zip(names, args, strict=False)), **kwargs}
-        if name in ADDS:
-            _check(asked)
+        if len(args) > len(names) or len(asked) < len(args) + len(kwargs):
+            return method(bandit, *args, **kwargs)  # which raises: there is an argument too many
+        asked = {key: _checked(bandit, name, key, value) for key, value in asked.items()}
         line = {"change": self.n_changes, "decisions": bandit.n_decisions, "rewards": bandit.n_rewards, "call": name}
+        line["with"] = {key: written(value) for key, value in asked.items()}  # raises before anything has changed
         if bandit._ledger.expire_after is not None:
             line["at"] = bandit._clock()
-        self._busy = bandit._clock.stands = True  # one time for all that the method does, and one line
+        given = self._done(bandit, method, asked)
+        self._add(line, decisions_in(given))
+        return given
+
+    def _done(self, bandit: "Bandit", method: Callable[..., R], asked: Mapping[str, Any]) -> R:
+        """Returns what the method does, at one time and with one line for all of it."""
+        before = _counts(bandit)
+        self._busy = bandit._clock.stands = True
         try:
-            given = method(bandit, *args, **kwargs)
+            return method(bandit, **asked)
+        except BaseException as error:  # whatever it was: a change without a line cannot be made again
+            if _counts(bandit) != before:
+                self._failed = f"{method.__name__} was done in part after change {self.n_changes - 1}: {error!r}"
+            raise
         finally:
             self._busy = bandit._clock.stands = False
-        self._add(line, asked, decisions_in(given))
-        return given
 
     def _check_unbroken(self, name: str) -> None:
         if self._failed:
@@ -150,13 +160,12 @@ class Journal:
                 "Save the bandit, and load it with a new journal",
             )
 
-    def _add(self, line: dict[str, Any], asked: Mapping[str, Any], made: list[Decision]) -> None:
+    def _add(self, line: dict[str, Any], made: list[Decision]) -> None:
         try:
-            line["with"] = {key: written(value) for key, value in asked.items()}
             if made:
                 line["gave"] = [recorded(each) for each in made]
             self._write(line)
-        except (OSError, JournalError) as error:
+        except OSError as error:
             self._failed = f"change {self.n_changes} could not be written to {str(self.path)!r}: {error}"
             raise JournalError(
                 f"{line['call']} was done, but {self._failed}",
@@ -226,19 +235,22 @@ def read(value: Any) -> Any:
     return value
 
 
-def _check(asked: Mapping[str, Any]) -> None:
-    """Raises if an id is to be added that cannot be written, before it is there."""
-    written(asked)
-    if "user" in asked:
-        _plain(asked["user"])
+def _counts(bandit: "Bandit") -> tuple[int, ...]:
+    """Returns numbers of which one is another after a change in part."""
+    return bandit.n_decisions, bandit.n_rewards, bandit._learned.stale, bandit._learned.at_once
 
 
-def _lasting(value: Any) -> Any:
-    return list(value) if isinstance(value, Iterator) else value
-
-
-def _arms_of(value: Any) -> Any:
-    return as_arm_pool(_lasting(value))
+def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
+    """Returns an argument as the method is to have it and a line can hold it; what is read once only is read here."""
+    if name == "reward":
+        return bandit._checked_reward(value)
+    if name == "decision":
+        return decision_number(value)
+    if name in LISTS.get(call, ()):
+        return None if value is None else as_list(name, value)
+    if call in TAKES_ARMS:
+        return as_arm_pool(list(value) if isinstance(value, Iterator) else value)
+    return _plain(value) if (call, name) == ("add_user", "user") else value
 
 
 def _plain(value: Any) -> Any:
