@@ -10,9 +10,12 @@ Examples:
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from numpy.linalg import LinAlgError
+
 from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError
 
 __all__ = [
+    "FAILURES",
     "ArmError",
     "CandidatesError",
     "CoterieError",
@@ -39,6 +42,10 @@ __all__ = [
     "listed",
     "or_similar",
 ]
+
+
+# What a computation fails with: in Coterie's own words, or in those of numpy, scipy and LAPACK.
+FAILURES: tuple[type[Exception], ...] = (CoterieError, LinAlgError, MemoryError, ValueError)
 
 
 class InputError(CoterieError, ValueError):

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array, Drift
-from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError
+from coterie.errors import FAILURES, DimensionError, ParameterError, RewardError
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
 from coterie.models.history import History
@@ -230,7 +230,7 @@ class Model(ABC):
         self._shift(shift)
         try:
             self._reconfigure(kernel, value)
-        except CoterieError:
+        except FAILURES:
             self._shift(-shift)
             self._reconfigure(self.kernel, self._noise_var)
             raise

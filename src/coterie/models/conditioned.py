@@ -14,6 +14,7 @@ import numpy as np
 
 from coterie.algebra import CoterieError, JitterLog, NumericalError
 from coterie.contracts import Array, Drift
+from coterie.errors import FAILURES
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
 from coterie.models.base import DRIFT_TOLERANCE, Index, Model
@@ -134,7 +135,7 @@ class ConditionedModel(Model):
     def _learn_batch(self, batch: History) -> None:
         try:
             self._absorb(batch)
-        except NumericalError:
+        except FAILURES:
             self.rebuild()
             raise
         self.history.merge(batch)
@@ -147,7 +148,7 @@ class ConditionedModel(Model):
         before, self.history = self.history, history
         try:
             self.rebuild()
-        except CoterieError:
+        except FAILURES:
             self.history = before
             self.rebuild()
             raise
@@ -281,7 +282,7 @@ class ConditionedModel(Model):
         try:
             self._configure(kernel, noise_var)
             self.rebuild()
-        except CoterieError:
+        except FAILURES:
             self._configure(*before)
             self.rebuild()
             raise

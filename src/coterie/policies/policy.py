@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array, Choice, UserId
 from coterie.errors import (
+    FAILURES,
     CandidatesError,
-    CoterieError,
     DimensionError,
     NumericalError,
     ParameterError,
@@ -267,6 +267,11 @@ class Policy:
         return self._score
 
     @property
+    def doubtful(self) -> Model:
+        """The model that uncertainty is read from: the doubt if there is one, or else the belief."""
+        return self._model if self.doubt is None else self.doubt
+
+    @property
     def samples_jointly(self) -> bool:
         """Whether a decision draws its candidates together."""
         return getattr(self._score, "score", self._score) is joint_thompson
@@ -321,7 +326,8 @@ class Policy:
         width = self.width
         if callable(width):
             width = width_at(width, model.n_observations + 1, model)
-        score = self._score(mean, std, width, model=model, user=row, arms=arms, draws=self._draws, number=number)
+        known = self.doubtful if self.samples_jointly else model
+        score = self._score(mean, std, width, model=known, user=row, arms=arms, draws=self._draws, number=number)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(
                 f"the score has shape {np.shape(score)}",
@@ -377,7 +383,7 @@ class Policy:
         for follower, model in product(self._followers, self._followed()):
             try:
                 follower.follow(model, t, row, column, value)
-            except CoterieError as refusal:
+            except FAILURES as refusal:
                 self._refused = f" The change due after {t} rewards was not made: {refusal}"
 
     def _user_row(self, user: UserId) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import ArmId, UserId
+from coterie.contracts import ArmId, Choice, UserId
 from coterie.errors import ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -154,14 +154,13 @@ class Bandit:
                 self._learned.doubt(self._ledger)
             policy = self._learned.policy
             share, place = exploration(self._draws, policy.n_decisions, len(shown), self._min_propensity)
-            choice, considered = policy.consider(user, shown)
+            choice, considered, seen = self._considered(policy, row, shown)
             if place is None:
                 place = choice.index
             column = self.arms.index[shown[place]]
-            seen = self._seen(policy, row, shown, considered)
             self._ledger.open(choice.number, user=row, arm=column)
             if policy.doubt is not None:
-                policy.doubt.learn(row, column, 0.0)
+                self._learned.expect(row, column)
             return Decision(
                 number=choice.number,
                 user=choice.user,
@@ -419,6 +418,16 @@ class Bandit:
 
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
+
+    def _considered(self, policy: Policy, row: int, shown: list[ArmId]) -> tuple[Choice, Considered, Seen]:
+        """Returns the policy's choice and what it depends on; a decision that cannot be made is not counted."""
+        number = policy.n_decisions
+        try:
+            choice, considered = policy.consider(self.graph.users[row], shown)
+            return choice, considered, self._seen(policy, row, shown, considered)
+        except BaseException:
+            policy.n_decisions = number
+            raise
 
     def _seen(self, policy: Policy, row: int, shown: list[ArmId], considered: Considered) -> Seen:
         """Returns what the decision's propensities depend on."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
-from coterie.errors import ParameterError
+from coterie.errors import FAILURES, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import History, make_model
@@ -12,6 +12,7 @@ from coterie.policies.staged import StagedPolicy
 from coterie.product.events import Events, Memory
 from coterie.product.ledger import Ledger
 
+FAR = 1e6  # a reward so many times as large as all others takes digits from them that matter
 FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
 
 
@@ -82,17 +83,30 @@ class Learned:
         self.stale += self.memory.fades
 
     def replace(self, event: int, value: float) -> None:
-        """Puts a reward in the place of an earlier one; what was learned of the settings stays until the next fit."""
+        """Puts a reward in the place of an earlier one; what was learned of the settings stays until the next fit.
+
+        Unless it was far beyond all others (a slip): then they have lost their digits beside it, and all is learned
+        anew, settings too.
+        """
         pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
-        if not self.memory.fades and self.policy.revise(*pair, before, value):
+        slip = self._dwarfs(event, value)
+        if not slip and not self.memory.fades and self.policy.revise(*pair, before, value):
             self.events.rewards[event], self.at_once = value, len(self.events)
             return
         self.events.rewards[event] = value
         try:
-            self.learn_anew(self.policy.kept())
+            self.learn_anew(None if slip else self.policy.kept())
         except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
             self.events.rewards[event] = before
             raise
+
+    def _dwarfs(self, event: int, value: float) -> bool:
+        """Returns whether a reward is far larger than all others, the one that takes its place among them."""
+        reward = abs(self.events.rewards[event])
+        if reward <= FAR * abs(value):
+            return False
+        others = (abs(each) for i, each in enumerate(self.events.rewards) if i != event)
+        return reward > FAR * (max(others, default=0.0) or 1.0)
 
     def learn_anew(self, kept: dict[str, Any] | None) -> None:
         """Learns all rewards at once, with settings that were kept, or else ones learned from them."""
@@ -145,6 +159,14 @@ class Learned:
         doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine)
         doubt.relearn(history)
         self.policy.doubt = doubt
+
+    def expect(self, user: int, arm: int) -> None:
+        """Lets the doubt know of a decision; if it cannot, it is made anew before the next one."""
+        assert self.policy.doubt is not None
+        try:
+            self.policy.doubt.learn(user, arm, 0.0)
+        except FAILURES:
+            self.policy.doubt = None
 
     def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""

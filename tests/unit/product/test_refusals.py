@@ -134,3 +134,113 @@ def test_what_is_no_list_is_told(tmp_path: Path, number: int, journal: bool) -> 
     bandit = make(journal=tmp_path / "journal" if journal else None)
     with pytest.raises(CandidatesError, match="they are a list"):
         NO_LISTS[number](bandit)
+
+
+@pytest.mark.parametrize("sampling", ["independent", "joint"])
+def test_what_was_chosen_is_drawn_with_less_doubt(sampling: str) -> None:
+    bandit = make(policy="lk-gp-ts", pending="hallucinate", sampling=sampling)
+    first, *_, last = bandit.decide_many([0] * 9, ["a"])
+    policy = bandit._learned.policy
+    bandit._learned.doubt(bandit._ledger)
+    drawn = [policy.select(0, ["a"]).score for _ in range(400)]
+    assert np.std(drawn) == pytest.approx(last.std, rel=0.15)
+    assert last.std < 0.7 * first.std
+
+
+def test_propensities_of_joint_draws_know_of_the_doubt() -> None:
+    options: dict[str, Any] = {"policy": "lk-gp-ts", "pending": "hallucinate", "sampling": "joint"}
+    bandit = make(**options)
+    bandit.learn(0, "a", 2.0)
+    for _ in range(30):
+        bandit.decide(0, ["a"])
+        bandit.decide(0, ["b"])
+    bandit.decide(0, ["a", "b"])
+    share = bandit.decide(0, ["a", "b"]).candidates["a"].propensity
+    made = [bandit._learned.policy.select(0, ["a", "b"]).arm == "a" for _ in range(400)]
+    assert share == pytest.approx(np.mean(made), abs=0.08)
+
+
+@pytest.mark.parametrize("failure", [np.linalg.LinAlgError, MemoryError, ValueError])
+def test_a_fit_that_fails_is_told_and_the_reward_stays(
+    monkeypatch: pytest.MonkeyPatch, failure: type[Exception]
+) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise failure("no such luck")
+
+    bernoulli = {"reward": "binary", "likelihood": "bernoulli"}
+    for bandit, where in ((make(policy="auto-ucb"), "learner"), (make(policy="auto-ucb", **bernoulli), "binary")):
+        monkeypatch.setattr(f"coterie.policies.auto.{where}.fit", fail)
+        for t in range(8):
+            bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
+        assert bandit.n_rewards == bandit._learned.policy.n_rewards == 8
+        assert "after 8 rewards was not made: no such luck" in bandit.explain_model()
+
+
+def test_a_retuning_that_fails_leaves_the_belief(monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = make(policy="auto-ucb", engine="exact")
+    for t in range(7):
+        bandit.learn(t % 6, "abcde"[t % 5], 100.0 + t)
+    model: Any = bandit._learned.policy.model
+    rebuild, calls, before = type(model).rebuild, [0], bandit.predict(0)
+
+    def fail_once(self: Any) -> None:
+        calls[0] += 1
+        if calls[0] == 1:
+            raise np.linalg.LinAlgError("no such luck")
+        rebuild(self)
+
+    monkeypatch.setattr(type(model), "rebuild", fail_once)
+    with pytest.raises(np.linalg.LinAlgError):
+        model.retune(model.kernel, 2 * model.noise_var, shift=50.0)
+    np.testing.assert_allclose(list(bandit.predict(0).values()), list(before.values()), rtol=1e-9)
+
+
+def test_a_doubt_that_fails_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise np.linalg.LinAlgError
+
+    bandit, other = (make(policy="lk-gp-ucb", pending="hallucinate") for _ in range(2))
+    bandit.decide(0)
+    doubt = bandit._learned.policy.doubt
+    with monkeypatch.context() as patch:
+        patch.setattr(type(doubt), "learn", fail)
+        bandit.decide(0)
+    assert bandit.n_pending == bandit.n_decisions == 2
+    assert bandit._learned.policy.doubt is None
+    last = other.decide_many([0, 0, 0])[2]
+    assert bandit.decide(0).std == pytest.approx(last.std, rel=1e-9)
+
+
+def test_a_decision_that_cannot_be_made_is_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise MemoryError
+
+    bandit = make(policy="lk-gp-ts", sampling="joint")
+    monkeypatch.setattr("coterie.product.bandit.joint_covariance", fail)
+    with pytest.raises(MemoryError):
+        bandit.decide(0)
+    assert (bandit.n_decisions, bandit.n_pending) == (0, 0)
+
+
+@pytest.mark.parametrize("n_rewards", [7, 40])
+@pytest.mark.parametrize("policy", ["auto-ucb", "lk-gp-ucb"])
+def test_a_slip_that_is_replaced_leaves_no_trace(policy: str, n_rewards: int) -> None:
+    slipped, other = make(policy=policy), make(policy=policy)
+    rewards = np.random.default_rng(1).normal(5.0, 1.0, n_rewards).tolist()
+    for t, reward in enumerate(rewards):
+        for bandit, value in ((slipped, 1.7e18 if t == 3 else reward), (other, reward)):
+            bandit.reward(bandit.decide(t % 6, ["abcde"[t % 5]]).id, value)
+    slipped.reward(3, rewards[3], replace=True)
+    other._learned.learn_anew(None)
+    for user in range(6):
+        found, expected = (np.array(list(each.predict(user).values())) for each in (slipped, other))
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_the_settings_stay_where_what_is_replaced_was_no_slip() -> None:
+    bandit = make(policy="auto-ucb")
+    for t in range(20):
+        bandit.reward(bandit.decide(t % 6).id, 0.0 if t else 1.0)
+    fits = list(bandit._learned.policy.fits)  # type: ignore[attr-defined, unused-ignore]
+    bandit.reward(0, 0.0, replace=True)
+    assert bandit._learned.policy.fits == fits  # type: ignore[attr-defined, unused-ignore]

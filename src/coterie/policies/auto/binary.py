@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.errors import CoterieError, NumericalError
+from coterie.errors import FAILURES, NumericalError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, PoolKernel
 from coterie.models import History, Model
@@ -71,7 +71,7 @@ class BernoulliPolicy(AutoPolicy):
         self.trials, self.centre = _by_key(history, self._model), 0.0
         try:
             self._settle(self._model.kernel, 0.0, start=None)
-        except CoterieError:
+        except FAILURES:
             self.trials, self.centre = before
             raise
         if len(history):
@@ -145,7 +145,7 @@ class BernoulliPolicy(AutoPolicy):
         """Settles the sites anew; if the model refuses them, it keeps those it has."""
         try:
             self._settle(self._model.kernel, self.centre, start=self.sites())
-        except CoterieError as refusal:
+        except FAILURES as refusal:
             self._refused = f" The sites due after {t} rewards were not settled: {refusal}"
 
     def _refit(self, t: int) -> None:
@@ -160,7 +160,7 @@ class BernoulliPolicy(AutoPolicy):
             held = self.sites()
             start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))
             self._retune(self.parts.kernel(hyper), level, start_sites)
-        except CoterieError as refusal:
+        except FAILURES as refusal:
             self._refused = f" The change due after {t} rewards was not made: {refusal}"
             return
         self.hyper, self.centre = hyper, level
@@ -172,7 +172,7 @@ class BernoulliPolicy(AutoPolicy):
         self._model.retune(kernel, 1.0)
         try:
             self._settle(kernel, level, start=start)
-        except CoterieError:
+        except FAILURES:
             self._model.retune(before, 1.0)
             raise
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.errors import CoterieError
+from coterie.errors import FAILURES
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.links import GraphCovariance, Link
@@ -183,7 +183,7 @@ class AutoPolicy(Policy):
                 finally:
                     history.shift(shift)
             self._model.retune(self.parts.kernel(hyper), hyper.noise_var, shift=-shift)
-        except CoterieError as refusal:
+        except FAILURES as refusal:
             self._refused = f" The change due after {t} rewards was not made: {refusal}"
             return
         self.hyper, self.centre = hyper, self.centre + shift

@@ -92,7 +92,7 @@ class Seen(NamedTuple):
 
 def joint_covariance(policy: Policy, user_row: int, arms: Any) -> tuple[Array, float]:
     """Returns the covariance of the candidates, and their largest prior variance."""
-    model = policy.model
+    model = policy.doubtful
     return model.covariance(user_row, arms), float(model.prior_std(user_row, arms).max()) ** 2
 
 
