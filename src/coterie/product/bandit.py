@@ -32,6 +32,8 @@ from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned
 from coterie.product.ledger import Ledger
 
+UNSAID: Any = object()  # what a file's journal is when nothing was said about it
+
 
 class Bandit:
     """A bandit on a graph of users that learns from rewards as they come, late or early, and tunes itself.
@@ -277,7 +279,7 @@ class Bandit:
 
     @classmethod
     def load(
-        cls, path: str | Path, *, clock: Callable[[], float] = time.time, journal: str | Path | None = None
+        cls, path: str | Path, *, clock: Callable[[], float] = time.time, journal: str | Path | None = UNSAID
     ) -> "Bandit":
         """Returns the bandit of a file; it decides as the saved one would have.
 
@@ -285,13 +287,13 @@ class Bandit:
             path: The file.
             clock: As for the bandit.
             journal: The journal of the saved bandit, whose changes since then are made again and which goes on; or a
-                new file.
+                new file. A bandit that kept one is not loaded without, unless None is given: it then has none any more.
         """
         from coterie.product.files.replaying import load_with_journal
         from coterie.product.files.saving import load_bandit
 
-        if journal is None:
-            return load_bandit(Path(path), clock=clock)
+        if journal is None or journal is UNSAID:
+            return load_bandit(Path(path), alone=journal is UNSAID, clock=clock)
         return load_with_journal(Path(path), Path(journal), clock=clock)
 
     def export(self, folder: str | Path) -> None:

@@ -16,6 +16,7 @@ import coterie as ct
 from coterie.errors import CoterieError, JournalError, ParameterError
 from coterie.models import ENGINES
 from coterie.product.files.journal import CHANGES, decisions_in, read, written
+from coterie.product.project import shell
 
 ARMS = dict(zip("abcde", np.random.default_rng(0).normal(size=(5, 2)), strict=True))
 KINDS: list[dict[str, Any]] = [
@@ -271,11 +272,51 @@ def test_a_journal_of_another_bandit_is_told(kept: Kept, tmp_path: Path) -> None
             ct.replay(snapshot, path, decision=2)
     with pytest.raises(JournalError, match="holds something already"):
         make(journal=journal)
-    apart = ct.Bandit.load(snapshot)  # changed without its journal, it has parted from it
-    apart.decide("ana")
-    apart.save(snapshot)
+    make().save(tmp_path / "alien")  # neither has a mark of another journal, and the numbers fit
     with pytest.raises(JournalError, match="does not continue the snapshot"):
+        ct.replay(tmp_path / "alien", tmp_path / "other", decision=0)
+
+
+def test_a_bandit_with_a_journal_is_not_loaded_without_unless_for_good(kept: Kept, tmp_path: Path) -> None:
+    snapshot, journal, _ = kept
+    with pytest.raises(JournalError, match=r"keeps a journal, and none was given.* journal=None"):
+        ct.Bandit.load(snapshot)
+    with pytest.raises(JournalError, match="keeps a journal"):
+        shell.decide(snapshot, "ana")
+    assert "2 made" in shell.inspect(snapshot)
+    for changes in ([], [("bo", "a", 1.0)]):
+        apart = ct.Bandit.load(snapshot, journal=None)
+        for change in changes:
+            apart.learn(*change)
+        apart.save(tmp_path / "apart")
+        assert ct.Bandit.load(tmp_path / "apart").n_rewards == len(changes)
+        with pytest.raises(JournalError, match="does not continue the snapshot"):
+            ct.Bandit.load(tmp_path / "apart", journal=journal)
+
+
+def test_a_new_journal_follows_a_file_without_one_and_no_other_file(tmp_path: Path) -> None:
+    for name, seed in (("mine", 3), ("other", 4)):
+        make(seed=seed).save(tmp_path / name)
+    ct.Bandit.load(tmp_path / "mine", journal=tmp_path / "journal").decide("ana")
+    assert ct.Bandit.load(tmp_path / "mine", journal=tmp_path / "journal").n_decisions == 1
+    with pytest.raises(JournalError, match="does not continue the snapshot"):
+        ct.Bandit.load(tmp_path / "other", journal=tmp_path / "journal")
+
+
+def test_one_bandit_at_a_time_writes_to_a_journal(kept: Kept, tmp_path: Path) -> None:
+    snapshot, journal, _ = kept
+    first = ct.Bandit.load(snapshot, journal=journal)
+    content = journal.read_bytes()
+    with pytest.raises(JournalError, match="is in use; one bandit writes to a journal"):
         ct.Bandit.load(snapshot, journal=journal)
+    with pytest.raises(JournalError, match="is in use"):
+        make(journal=journal)
+    assert journal.read_bytes() == content
+    assert ct.replay(snapshot, journal, decision=2).id == 2
+    del first
+    assert ct.Bandit.load(snapshot, journal=journal).n_decisions == 4
+    with pytest.raises(JournalError, match=r"No such file or directory; .* Make the folder"):
+        make(journal=tmp_path / "nowhere" / "journal")
 
 
 def test_a_loaded_bandit_catches_up_with_its_journal_and_goes_on(kept: Kept) -> None:
@@ -331,6 +372,7 @@ def test_a_change_that_cannot_be_written_is_told_and_ends_the_journal(
     bandit.save(tmp_path / "snapshot")
     again = ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "new")
     assert again.decide("ana").id == 2
+    del bandit
     with pytest.raises(JournalError, match="does not continue the snapshot"):
         ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal")
 

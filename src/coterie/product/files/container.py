@@ -12,7 +12,8 @@ What a saved bandit puts in it:
 
 state      "settings" (what the Bandit was made with), "users", "arms", "retired", "n_decisions", "learned_at_once" (how
            many of the rewards were learned together, before the others), "stale" (rewards since the weights of older
-           ones were last brought up to date), "belief" (what the policy's `state` gives, {"array": name} for an array)
+           ones were last brought up to date), "journal" (its name and how many changes it held, if one is kept),
+           "belief" (what the policy's `state` gives, {"array": name} for an array)
 arrays     the graph's weights as CSR ("graph_starts", "graph_columns", "graph_weights"), "features", every reward in
            order ("event_users", "event_arms", "event_rewards"), "pending" (number, user, arm), "pending_made_at",
            "settled" (number, event), and the belief's as "belief/...": the kernel's two covariances, the collapsed
@@ -26,6 +27,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
+from hashlib import sha256
 from io import BufferedReader
 from pathlib import Path
 from threading import get_ident
@@ -68,6 +70,13 @@ def read_container(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             return described["state"], {each["name"]: _array(path, file, each) for each in described["arrays"]}
     except OSError as error:
         raise _broken(path, error.strerror or str(error)) from None
+
+
+def digest(path: Path) -> str:
+    """Returns a text that tells a file from others with anything else in them, from its header, checksums included."""
+    with path.open("rb") as file:
+        length = FIXED.unpack(file.read(FIXED.size))[3]
+        return sha256(file.read(length)).hexdigest()
 
 
 def _header(state: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:

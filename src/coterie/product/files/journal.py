@@ -1,6 +1,7 @@
 """Every change of a bandit as one line of JSON, in the order in which they were made.
 
-{"journal": name, "format": 1, "follows": mark}          the first line; the mark is that of the file it was loaded from
+{"journal": name, "format": 1, "follows": mark}          the first line; the mark is that of the file it was loaded
+                                                         from: its journal's name and changes, or its digest and 0
 {"opened": {"coterie": "0.1.0", "numpy": ...}}           whenever a program begins to write
 {"change": 17, "decisions": 9, "rewards": 6, "call": "decide", "with": {"user": "ana"}, "gave": [["tea", 0.1, ...]]}
 
@@ -79,28 +80,34 @@ class Steady:
 class Journal:
     """The end of a journal, where lines are added; each is handed to the system at once.
 
+    Nobody else writes to it while it is there.
+
     Args:
-        path: The file, which ends with a whole line.
+        path: The file, which is made if it is not there.
+
+    Attributes:
         name: Tells this journal from all others.
         n_changes: How many changes it holds.
     """
 
-    def __init__(self, path: Path, *, name: str, n_changes: int = 0) -> None:
-        self.path, self.name, self.n_changes = path, name, n_changes
-        self._handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
-        weakref.finalize(self, os.close, self._handle)
+    def __init__(self, path: Path) -> None:
+        self.path, self.name, self.n_changes = path, "", 0
+        self._handle = _held(path)
+        self.close = weakref.finalize(self, os.close, self._handle)
         self._busy = False
         self._failed = ""
 
     @classmethod
     def begin(cls, path: Path, bandit: "Bandit") -> "Journal":
         """Returns the new journal of a bandit, or raises if there is one in its place."""
-        if path.exists() and path.stat().st_size:
-            rule, remedy = "a journal begins with its bandit", "Give another path, or go on with Bandit.load"
-            raise JournalError(f"{str(path)!r} holds something already", rule, remedy)
         for each in (*bandit.graph.users, *bandit.arms.ids):
             _plain(each)
-        journal = cls(path, name=uuid4().hex)
+        journal = cls(path)
+        if os.fstat(journal._handle).st_size:
+            journal.close()
+            rule, remedy = "a journal begins with its bandit", "Give another path, or go on with Bandit.load"
+            raise JournalError(f"{str(path)!r} holds something already", rule, remedy)
+        journal.name = uuid4().hex
         journal._write({"journal": journal.name, "format": FORMAT, "follows": bandit._mark})
         return journal.opened()
 
@@ -178,6 +185,30 @@ class Journal:
         content = AS_JSON(line).encode() + b"\n"
         if os.write(self._handle, content) < len(content):
             raise OSError(28, "No space left on device")
+
+
+def _held(path: Path) -> int:
+    """Returns a handle to the end of a file that no other journal has one to; it holds a lock until it is closed."""
+    try:
+        handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)
+    except OSError as error:
+        what, rule = f"{str(path)!r} cannot be written: {error.strerror}", "a journal is a file in a folder that exists"
+        raise JournalError(what, rule, "Make the folder, or give another path") from None
+    try:
+        _lock(handle)
+    except BlockingIOError:
+        os.close(handle)
+        what, rule = f"{str(path)!r} is in use", "one bandit writes to a journal"
+        raise JournalError(what, rule, "End the program that does, or let go of the other bandit") from None
+    return handle
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ImportError:  # not on every system
+        return
+    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def versions() -> dict[str, str]:

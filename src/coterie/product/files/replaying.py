@@ -58,18 +58,25 @@ def load_with_journal(path: Path, journal: Path, *, clock: Callable[[], float]) 
     if not journal.exists() or not journal.stat().st_size:
         bandit._journal = Journal.begin(journal, bandit)
     else:
-        bandit._journal = _gone_on(bandit, Lines(journal), steady)
+        bandit._journal = _gone_on(bandit, journal, steady)
     steady.stands = False
     return bandit
 
 
-def _gone_on(bandit: Bandit, lines: "Lines", clock: Steady) -> Journal:
-    for _ in lines.made_again(bandit, clock):
-        pass
+def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
+    journal = Journal(path)  # first, so that nobody adds a line meanwhile
+    try:
+        lines = Lines(path)
+        for _ in lines.made_again(bandit, clock):
+            pass
+    except BaseException:
+        journal.close()
+        raise
     if lines.torn_at is not None:
-        os.truncate(lines.path, lines.torn_at)
-        warnings.warn(f"the last line of {str(lines.path)!r} was cut off, and is dropped", stacklevel=4)
-    return Journal(lines.path, name=lines.name, n_changes=lines.n_changes).opened()
+        os.truncate(path, lines.torn_at)
+        warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
+    journal.name, journal.n_changes = lines.name, lines.n_changes
+    return journal.opened()
 
 
 class Lines:

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.errors import SavedFileError
+from coterie.errors import JournalError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.product.bandit import Bandit
-from coterie.product.files.container import read_container, write_container
+from coterie.product.files.container import digest, read_container, write_container
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -91,9 +91,22 @@ def put_together(tree: Any, arrays: Mapping[str, Any]) -> Any:
     return [put_together(each, arrays) for each in tree] if isinstance(tree, list) else tree
 
 
-def load_bandit(path: Path, **changes: Any) -> Bandit:
-    """Returns the bandit of a file; it decides as the saved one would have."""
+def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
+    """Returns the bandit of a file; it decides as the saved one would have.
+
+    Args:
+        path: The file.
+        alone: Whether to raise if the bandit kept a journal.
+        **changes: Settings that are others now.
+    """
     state, arrays = read_container(path)
+    if alone and state.get("journal"):
+        raise JournalError(
+            f"the bandit in {str(path)!r} keeps a journal, and none was given",
+            "changes since it was saved are in the journal, and further ones belong there",
+            "Load it with Bandit.load(path, journal=...), or without for good with journal=None",
+        )
+    state["journal"] = state.get("journal") or [digest(path), 0]
     size = len(state["users"])
     table = (arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"])
     graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=state["users"])

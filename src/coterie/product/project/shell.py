@@ -38,7 +38,7 @@ def inspect(path: Path, *, user: str | None = None, arm: str | None = None) -> s
     if (user is None) != (arm is None):
         given, missing = ("--user", "--arm") if arm is None else ("--arm", "--user")
         raise ParameterError(f"{given} is given without {missing}", "an estimate is for both", "Give both or neither")
-    bandit = Bandit.load(path)
+    bandit = Bandit.load(path, journal=None)  # it is only read
     if user is not None and arm is not None:
         return str(bandit.explain(as_id(user, bandit.graph.index), as_id(arm, bandit.arms.index)))
     return "\n".join(f"{name:<10}{words}" for name, words in _described(path, bandit).items())
@@ -46,7 +46,7 @@ def inspect(path: Path, *, user: str | None = None, arm: str | None = None) -> s
 
 def export(path: Path, folder: Path) -> str:
     """Returns in one line what was exported to the folder."""
-    bandit = Bandit.load(path)
+    bandit = Bandit.load(path, journal=None)  # it is only read
     bandit.export(folder)
     return f"wrote {folder}: {_counted(bandit)}"
 
