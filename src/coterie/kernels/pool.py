@@ -97,7 +97,7 @@ def checked_features(features: Any, *, what: str) -> Array:
 def _as_tuple(ids: Iterable[ArmId]) -> tuple[ArmId, ...]:
     if not isinstance(ids, Iterable):
         raise ArmError(f"ids are {ids!r}", "they are a list with one id for each arm", "Pass a list of ids")
-    return tuple(ids)
+    return tuple(each.item() if isinstance(each, np.str_ | np.integer) else each for each in ids)
 
 
 def _checked_names(names: Iterable[str], dimension: int) -> tuple[str, ...]:

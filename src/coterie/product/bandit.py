@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import ArmId, Choice, UserId
-from coterie.errors import ParameterError, listed
+from coterie.errors import CandidatesError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.base import checked_binary, checked_reward
@@ -19,7 +19,7 @@ from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
 from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
 from coterie.policies.policy import Considered, Grounds, as_list
-from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.product.batches import decisions_of
 from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance
 from coterie.product.checks import check_choices, checked_expiry, checked_memory
@@ -94,16 +94,16 @@ class Bandit:
         check_choices(pending=pending, reward=reward, likelihood=likelihood, min_propensity=min_propensity)
         self._min_propensity, self._pending = float(min_propensity), pending
         self._reward, self._likelihood = reward, likelihood
-        self._name, self._seed = policy, seed
+        self._name, self._seed = policy, checked_seed(seed)
         self._retired: set[ArmId] = set()
         self._clock = clock if isinstance(clock, Steady) else Steady(clock)
-        self._ledger = Ledger(limit=max_pending, expire_after=checked_expiry(expire_after), clock=self._clock)
+        self._ledger = Ledger(limit=int(max_pending), expire_after=checked_expiry(expire_after), clock=self._clock)
         self._journal: Journal | None = None
         self._mark: list[Any] | None = None  # where the journal stood when the bandit was saved
-        self._draws = Draws(seed)
+        self._draws = Draws(self._seed)
         self._lock = threading.RLock()
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
-        make = partial(make_policy, policy, seed=seed, likelihood=likelihood)
+        make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
         self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
         if journal is not None:
             self._journal = Journal.begin(Path(journal), self)
@@ -416,6 +416,12 @@ class Bandit:
             without_arms(self.arms.ids, self._retired | gone)
             self._retired |= gone
 
+    @journalled
+    def revive_arms(self, arms: Iterable[ArmId]) -> None:
+        """Lets retired arms be shown again, with what was learned of them; others stay as they are."""
+        with self._lock:
+            self._retired -= {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
+
     # Inside
 
     def _checked_reward(self, reward: Any) -> float:
@@ -450,6 +456,10 @@ class Bandit:
     def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
         """Returns the candidates to decide among, or raises if a decision among them is not possible."""
         shown = self._named(candidates)
+        gone = [arm for arm in shown if arm in self._retired] if self._retired else []
+        if gone:
+            what, rule = f"candidates {listed(gone)} are retired", "a retired arm is not chosen"
+            raise CandidatesError(what, rule, "Leave them out, or bring them back with revive_arms")
         check_least(self._min_propensity, len(shown))
         return shown
 

@@ -2,12 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import ParameterError, listed
 from coterie.models.need import check_whole
 from coterie.product.events import Memory
 
 PENDING = ("ignore", "hallucinate")
 REWARDS = ("real", "binary")
+LONGEST_WAIT = 1e12  # seconds, some 30,000 years: a difference of times keeps a millisecond
 
 
 def check_choices(*, pending: Any, reward: Any, likelihood: Any, min_propensity: Any) -> None:
@@ -38,11 +41,16 @@ def checked_memory(forgetting: Any, window: Any) -> Memory:
         raise ParameterError(f"forgetting is {forgetting!r}", "it lies above 0 and is at most 1", "Choose, say, 0.999")
     if window is not None:
         check_whole("window", window)
-    return Memory(forgetting=float(forgetting), window=window)
+    return Memory(forgetting=float(forgetting), window=None if window is None else int(window))
 
 
 def checked_expiry(seconds: Any) -> float | None:
     """Returns after how many seconds a decision is forgotten, if ever."""
-    if seconds is None or (isinstance(seconds, int | float) and seconds > 0):
-        return seconds
-    raise ParameterError(f"expire_after is {seconds!r}", "it is a number of seconds > 0, or None", "Choose, say, 86400")
+    plain = seconds.item() if isinstance(seconds, np.generic) else seconds
+    if plain is None or (isinstance(plain, int | float) and not isinstance(plain, bool) and 0 < plain <= LONGEST_WAIT):
+        return plain
+    raise ParameterError(
+        f"expire_after is {seconds!r}",
+        f"it is a number of seconds above 0 and up to {LONGEST_WAIT:g}, or None",
+        "Choose, say, 86400, or None for never",
+    )

@@ -85,6 +85,6 @@ def test_a_failed_export_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(np, "savez", full)
-    with pytest.raises(OSError, match="No space"):
+    with pytest.raises(SavedFileError, match="No space"):
         make().export(tmp_path / "plain")
     assert not list(tmp_path.iterdir())

@@ -100,6 +100,7 @@ class Life:
             "add_arms": lambda: bandit.add_arms({f"new-{pick}": [value, 0.1]}),
             "update_features": lambda: bandit.update_features({arm: [value, -value]}),
             "retire_arms": lambda: bandit.retire_arms(iter([arm])),
+            "revive_arms": lambda: bandit.revive_arms(iter([arm])),
         }
         try:
             given = calls[step]() if step in calls else None

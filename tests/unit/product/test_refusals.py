@@ -1,8 +1,10 @@
 """A call that is refused or fails changes nothing, is told in a typed error, and leaves the journal whole."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,7 @@ from coterie.errors import (
     DecisionError,
     JournalError,
     ParameterError,
+    SavedFileError,
     UnknownUserError,
 )
 
@@ -244,3 +247,78 @@ def test_the_settings_stay_where_what_is_replaced_was_no_slip() -> None:
     fits = list(bandit._learned.policy.fits)  # type: ignore[attr-defined, unused-ignore]
     bandit.reward(0, 0.0, replace=True)
     assert bandit._learned.policy.fits == fits  # type: ignore[attr-defined, unused-ignore]
+
+
+@pytest.mark.parametrize("journal", [False, True])
+def test_a_retired_arm_is_refused_until_it_comes_back(tmp_path: Path, journal: bool) -> None:
+    bandit = make(journal=tmp_path / "journal" if journal else None)
+    bandit.learn(0, "a", 9.0)
+    bandit.retire_arms(["a", "b"])
+    for call in (lambda: bandit.decide(0, ["a", "c"]), lambda: bandit.decide_many([0], ["c", "a"])):
+        with pytest.raises(CandidatesError, match=r"candidates 'a' are retired.*revive_arms"):
+            call()
+    assert bandit.n_decisions == 0
+    assert set(bandit.predict(0, ["a"])) == {"a"}
+    with pytest.raises(CoterieError, match="'x' is unknown"):
+        bandit.revive_arms(["a", "x"])
+    bandit.revive_arms(["a", "c"])
+    assert bandit.decide(0).arm == "a"
+    assert set(bandit.predict(0)) == set("acde")
+
+
+def test_numpy_numbers_and_ids_become_plain_ones(tmp_path: Path) -> None:
+    settings = {"seed": np.int64(3), "max_pending": np.int32(7), "window": np.int16(5), "expire_after": np.int64(9)}
+    bandit = make(arms=ct.ArmPool(np.eye(2), ids=np.array(["a", "b"])), **settings)
+    assert [type(each) for each in bandit.arms.ids] == [str, str]
+    assert type(bandit.decide(0, np.array(["b"])).arm) is str
+    bandit.save(tmp_path / "bandit")
+    with ct.Bandit.load(tmp_path / "bandit").frozen() as parts:
+        assert {name: parts["settings"][name] for name in settings} == settings
+    pool = ct.ArmPool(np.eye(2), ids=np.array([4, 5]))
+    assert [type(each) for each in pool.ids] == [int, int]
+    assert type(make(arms=pool).decide(0, np.array([5])).arm) is int
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), 1e300, 10**400, 0, True])
+def test_a_wait_without_end_is_refused(seconds: Any) -> None:
+    with pytest.raises(ParameterError, match=r"seconds above 0 and up to 1e\+12"):
+        make(expire_after=seconds)
+
+
+def test_where_nothing_can_be_written_or_read_is_told(tmp_path: Path) -> None:
+    bandit, folder = make(), tmp_path / "shop"
+    folder.mkdir()
+    for path in (tmp_path / "nowhere" / "bandit", folder, Path(".")):
+        with pytest.raises(SavedFileError) as told:
+            bandit.save(path)
+        assert str(told.value).startswith(f"{str(path)!r} cannot be written")
+    with pytest.raises(SavedFileError, match=r"nowhere/plain' cannot be written: No such file"):
+        bandit.export(tmp_path / "nowhere" / "plain")
+    with pytest.raises(SavedFileError, match=r"No such file or directory.*Check the path"):
+        ct.Bandit.load(tmp_path / "nowhere")
+    with pytest.raises(SavedFileError, match="Check the path"):
+        ct.Bandit.load(folder)
+    bandit.save(folder / "bandit.coterie")
+    with pytest.raises(SavedFileError, match=r"Pass '.*shop/bandit\.coterie'"):
+        ct.Bandit.load(folder)
+    with pytest.raises(JournalError, match="cannot be written: Is a directory"):
+        make(journal=folder)
+    assert [each.name for each in tmp_path.rglob("*")] == ["shop", "bandit.coterie"]
+
+
+def test_threads_that_export_to_one_folder_succeed_once_and_are_told_otherwise(tmp_path: Path) -> None:
+    bandit, start = make(), Barrier(4)
+
+    def export(_: int) -> str:
+        start.wait()
+        try:
+            bandit.export(tmp_path / "plain")
+        except SavedFileError as error:
+            return str(error)
+        return "done"
+
+    with ThreadPoolExecutor(4) as threads:
+        told = sorted(threads.map(export, range(4)))
+    assert told[-1] == "done"
+    assert all("exists already" in each for each in told[:-1])
+    assert [each.name for each in tmp_path.iterdir()] == ["plain"]

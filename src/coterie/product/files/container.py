@@ -27,6 +27,7 @@ import os
 import struct
 import zlib
 from collections.abc import Mapping
+from contextlib import suppress
 from hashlib import sha256
 from io import BufferedReader
 from pathlib import Path
@@ -40,11 +41,14 @@ from coterie.errors import SavedFileError
 MAGIC = b"COTERIE\0"
 VERSION = 2
 ALIGNMENT = 64
+USUAL = "bandit.coterie"  # what `coterie init` calls the file in its folder
 FIXED = struct.Struct("<8sIIQ")
 
 
 def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Writes state and arrays under another name and renames the file: it is there whole or not at all."""
+    if path.is_dir():
+        raise not_written(path, "it is a folder")
     parts = {name: array if array.flags.forc else array.copy() for name, array in arrays.items()}
     header = _header(state, parts)
     partial = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.partial")  # no other thread's either
@@ -58,8 +62,11 @@ def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, A
             file.flush()
             os.fsync(file.fileno())
         partial.replace(path)
+    except OSError as error:
+        raise not_written(path, error.strerror or str(error)) from None
     finally:
-        partial.unlink(missing_ok=True)
+        with suppress(OSError):  # where there is no folder, there is nothing in it
+            partial.unlink(missing_ok=True)
 
 
 def read_container(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -69,7 +76,15 @@ def read_container(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
             described = _described(path, file)
             return described["state"], {each["name"]: _array(path, file, each) for each in described["arrays"]}
     except OSError as error:
-        raise _broken(path, error.strerror or str(error)) from None
+        what, inside = f"{str(path)!r} cannot be loaded: {error.strerror or error}", path / USUAL
+        remedy = f"Pass {str(inside)!r}" if inside.is_file() else "Check the path"
+        raise SavedFileError(what, "a saved bandit is a file that can be read", remedy) from None
+
+
+def not_written(path: Path, why: str) -> SavedFileError:
+    """Returns the error of a file or folder that cannot be made."""
+    rule = "what is written goes to a folder that exists, under a name that no folder has"
+    return SavedFileError(f"{str(path)!r} cannot be written: {why}", rule, "Mend that, or give another path")
 
 
 def digest(path: Path) -> str:

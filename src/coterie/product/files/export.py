@@ -4,12 +4,14 @@ import json
 import os
 import shutil
 from pathlib import Path
+from threading import get_ident
 from typing import Any
 
 import numpy as np
 
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
+from coterie.product.files.container import not_written
 from coterie.product.files.saving import parts_as_saved
 
 STATE, ARRAYS = "state.json", "arrays.npz"
@@ -39,14 +41,16 @@ def export_bandit(bandit: Bandit, folder: Path) -> None:
     if folder.exists() or folder.is_symlink():
         raise _in_the_way(folder)
     state, arrays = _parts(bandit)
-    partial = folder.with_name(f"{folder.name}.{os.getpid()}.partial")
-    partial.mkdir()
+    partial = folder.with_name(f"{folder.name}.{os.getpid()}-{get_ident()}.partial")  # no other thread's either
     try:
+        partial.mkdir()
         text = json.dumps(state, ensure_ascii=False, allow_nan=False, indent=2, default=repr)
         (partial / STATE).write_text(text + "\n", encoding="utf-8")
         with (partial / ARRAYS).open("wb") as file:
             np.savez(file, **arrays)
         _rename(partial, folder)
+    except OSError as error:
+        raise not_written(folder, error.strerror or str(error)) from None
     finally:
         shutil.rmtree(partial, ignore_errors=True)
 

@@ -37,7 +37,12 @@ FORMAT = 1
 CHANGES: set[str] = set()  # the names of the methods whose calls are written down
 TAKES_ARMS = frozenset({"add_arms", "update_features"})
 AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
-LISTS = {"decide": ("candidates",), "decide_many": ("users", "candidates"), "retire_arms": ("arms",)}
+LISTS = {
+    "decide": ("candidates",),
+    "decide_many": ("users", "candidates"),
+    "retire_arms": ("arms",),
+    "revive_arms": ("arms",),
+}
 
 P = ParamSpec("P")
 R = TypeVar("R")

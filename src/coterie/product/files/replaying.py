@@ -173,7 +173,8 @@ class Lines:
                     place += len(raw)
                     yield self._line(number, raw)
         except OSError as error:
-            raise self._wrong(error.strerror or str(error)) from None
+            what = f"{str(self.path)!r} cannot be replayed: {error.strerror or error}"
+            raise JournalError(what, "a journal is a file that can be read", "Check the path") from None
 
     def _line(self, number: int, raw: bytes) -> dict[str, Any]:
         try:
