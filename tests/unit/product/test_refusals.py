@@ -185,6 +185,7 @@ def test_a_retuning_that_fails_leaves_the_belief(monkeypatch: pytest.MonkeyPatch
         bandit.learn(t % 6, "abcde"[t % 5], 100.0 + t)
     model: Any = bandit._learned.policy.model
     rebuild, calls, before = type(model).rebuild, [0], bandit.predict(0)
+    settings = model.noise_var, list(model.history.means)
 
     def fail_once(self: Any) -> None:
         calls[0] += 1
@@ -195,6 +196,7 @@ def test_a_retuning_that_fails_leaves_the_belief(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(type(model), "rebuild", fail_once)
     with pytest.raises(np.linalg.LinAlgError):
         model.retune(model.kernel, 2 * model.noise_var, shift=50.0)
+    assert (model.noise_var, model.history.means) == (settings[0], pytest.approx(settings[1], rel=1e-12))
     np.testing.assert_allclose(list(bandit.predict(0).values()), list(before.values()), rtol=1e-9)
 
 
