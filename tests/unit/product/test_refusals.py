@@ -324,3 +324,14 @@ def test_threads_that_export_to_one_folder_succeed_once_and_are_told_otherwise(t
     assert told[-1] == "done"
     assert all("exists already" in each for each in told[:-1])
     assert [each.name for each in tmp_path.iterdir()] == ["plain"]
+
+
+def test_a_journal_that_cannot_begin_or_hold_a_number_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = make(journal=tmp_path / "journal")
+    with pytest.raises(JournalError, match="add_user was done, but change 0 could not be written"):
+        bandit.add_user(10**5000)
+    with pytest.raises(JournalError, match="learn was refused"):
+        bandit.learn(0, "a", 1.0)
+    monkeypatch.setattr("os.write", lambda *_: 3)
+    with pytest.raises(JournalError, match="cannot be begun: No space left"):
+        make(journal=tmp_path / "other")

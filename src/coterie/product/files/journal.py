@@ -113,8 +113,13 @@ class Journal:
             rule, remedy = "a journal begins with its bandit", "Give another path, or go on with Bandit.load"
             raise JournalError(f"{str(path)!r} holds something already", rule, remedy)
         journal.name = uuid4().hex
-        journal._write({"journal": journal.name, "format": FORMAT, "follows": bandit._mark})
-        return journal.opened()
+        try:
+            journal._write({"journal": journal.name, "format": FORMAT, "follows": bandit._mark})
+            return journal.opened()
+        except OSError as error:
+            journal.close()
+            what, rule = f"{str(path)!r} cannot be begun: {error.strerror}", "a journal holds every change"
+            raise JournalError(what, rule, "Make room, or give another path") from None
 
     def opened(self) -> "Journal":
         """Returns this journal after noting which versions write to it now."""
@@ -177,7 +182,7 @@ class Journal:
             if made:
                 line["gave"] = [recorded(each) for each in made]
             self._write(line)
-        except OSError as error:
+        except (OSError, ValueError) as error:  # no room, or a number of thousands of digits
             self._failed = f"change {self.n_changes} could not be written to {str(self.path)!r}: {error}"
             raise JournalError(
                 f"{line['call']} was done, but {self._failed}",
