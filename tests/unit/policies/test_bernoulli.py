@@ -13,7 +13,7 @@ from scipy.special import expit
 import coterie as ct
 from coterie.models import History
 from coterie.policies.auto import bernoulli
-from coterie.policies.auto.bernoulli import Sites, Trials, believed, bound, probabilities, settled
+from coterie.policies.auto.bernoulli import Belief, Sites, Trials, believed, bound, probabilities, settled
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.fitting import fit
 from coterie.policies.auto.parts import Hyper, Parts
@@ -116,6 +116,32 @@ def test_from_where_one_begins_is_irrelevant() -> None:
     _, again = settled(gram, trials, Sites(3 * sites.precision, -sites.pull))
     np.testing.assert_allclose(again.mean, belief.mean, atol=1e-3)
     np.testing.assert_allclose(again.variance, belief.variance, atol=1e-3)
+
+
+def damped(gram: np.ndarray, trials: Trials, passes: int = 1500) -> Belief:
+    """Returns the belief at the fixed point by many short steps."""
+    sites = Sites(0.1 * trials.counts, np.zeros(len(gram)))
+    for _ in range(passes):
+        belief = believed(gram, sites)
+        logits = belief.mean[:, None] + trials.level + np.sqrt(belief.variance)[:, None] * bernoulli._NODES
+        expected, slope = expit(logits) @ bernoulli._WEIGHTS, (expit(logits) * expit(-logits)) @ bernoulli._WEIGHTS
+        pull = trials.counts * slope * belief.mean + trials.successes - trials.counts * expected
+        sites = Sites(*(0.93 * old + 0.07 * new for old, new in zip(sites, (trials.counts * slope, pull), strict=True)))
+    return believed(gram, sites)
+
+
+@pytest.mark.parametrize("repeats", [1.0, 30.0, 300.0, 10_000.0, 111.1])
+@pytest.mark.parametrize("share", [0.0, 0.01, 1.0, None])
+def test_logits_are_settled_where_probabilities_are_near_0_and_1(repeats: float, share: float | None) -> None:
+    gram, _ = drawn(6, 2, 12.0)
+    shares = np.array([0.0, 1.0] * 3) if share is None else np.full(6, share)
+    trials = Trials(np.full(6, repeats), repeats * shares, level=0.5)
+    exact = damped(gram, trials)
+    far = Sites(np.full(6, 1e-4 * repeats), 2e-3 * repeats * np.array([-1.0, 0.0, 1.0] * 2))
+    for start in (None, far, Sites(0.25 * trials.counts, 5 * (trials.successes - 0.5 * trials.counts))):
+        _, belief = settled(gram, trials, start)
+        np.testing.assert_allclose((belief.mean - exact.mean) / np.sqrt(exact.variance), 0.0, atol=5e-3)
+        np.testing.assert_allclose(belief.variance, exact.variance, rtol=5e-3)
 
 
 def history(size: int, seed: int) -> History:

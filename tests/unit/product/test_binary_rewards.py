@@ -210,3 +210,16 @@ def test_a_replaced_reward_is_as_if_only_the_last_had_come() -> None:
     assert np.abs(beliefs(bandit) - before).max() > 1e-3
     bandit.reward(decisions[4].id, True, replace=True)
     np.testing.assert_allclose(beliefs(bandit), before, atol=1e-6)
+
+
+def test_a_newcomer_without_edges_moves_no_logits_even_where_rewards_agree() -> None:
+    graph = ct.UserGraph.from_edges([(i, (i + 1) % 8) for i in range(8)])
+    bandit = make(graph=graph, arms=3 * np.random.default_rng(0).normal(size=(6, 3)))
+    for _ in range(30):
+        for user, arm, reward in ((0, 0, 1), (0, 1, 0), (4, 0, 0), (4, 1, 1), (0, 2, 1)):
+            bandit.learn(user, arm, reward)
+    mean, std = bandit._learned.policy.model.peek(0, np.arange(3))
+    bandit.add_user("isolated")
+    again, spread = bandit._learned.policy.model.peek(0, np.arange(3))
+    np.testing.assert_allclose((again - mean) / std, 0.0, atol=0.05)
+    np.testing.assert_allclose(spread, std, rtol=0.05)

@@ -19,8 +19,8 @@ from scipy.special import expit
 from coterie.algebra import JitterLog, cholesky
 from coterie.contracts import Array
 
-TOLERANCE = 1e-5
-MOST_PASSES = 60
+TOLERANCE = 1e-3
+MOST_PASSES = 200
 LEAST_SLOPE = 1e-8
 SHORTEST_STEP = 0.3
 ROUNDING = 1e-12
@@ -88,28 +88,31 @@ def settled(gram: Array, trials: Trials, start: Sites | None = None) -> tuple[Si
 
     A pass goes from the sites towards those that the belief calls for. It goes back half of the way while the bound
     would fall, so that each pass raises the bound, and goes only part of the way where the last change was not halved:
-    full steps may go to and fro for ever where the prior variance is ten and more. It ends when no probability moves
-    by more than 1e-5, or after 60 passes.
+    full steps may go to and fro for ever where the prior variance is ten and more. It ends when a full step would move
+    no logit by more than about 1e-3 of its std, and no variance by more than about 1e-3 of itself, or after 200
+    passes. Probabilities would not do: near 0 and 1 they stand still while logits have far to go.
 
     Args:
         gram: Prior covariance of the pairs.
         trials: What was observed of them.
-        start: Where to begin; none given means from the prior.
+        start: Where to begin; none given, or one that is far off, means from what each pair says by itself.
     """
-    sites = start or Sites(np.zeros(len(gram)), np.zeros(len(gram)))
+    sites = start or _by_itself(trials)
     belief = believed(gram, sites)
     best, step, before = bound(belief, sites, trials), 1.0, np.inf
-    goal, expected = _called_for(belief, trials)
-    for _ in range(MOST_PASSES):
+    goal = _called_for(belief, trials)
+    for n_passes in range(MOST_PASSES):
         tried = _towards(sites, goal, step)
         moved = believed(gram, tried)
         value = bound(moved, tried, trials)
         if not value >= best - ROUNDING * abs(best):
+            if n_passes == 0 and start is not None and _is_far(gram, trials, best):
+                return settled(gram, trials)
             step /= 2
             continue
+        change = _change(belief, moved)
         sites, belief, best = tried, moved, value
-        goal, now = _called_for(belief, trials)
-        change, expected = float(np.max(np.abs(now - expected))), now
+        goal = _called_for(belief, trials)
         if change <= TOLERANCE * step:
             break
         step = max(0.75 * step, min(step, SHORTEST_STEP)) if change > before / 2 else min(1.3 * step, 1.0)
@@ -141,12 +144,32 @@ def bound(belief: Belief, sites: Sites, trials: Trials) -> float:
     return float(likely - 0.5 * divergence)
 
 
-def _called_for(belief: Belief, trials: Trials) -> tuple[Sites, Array]:
-    """Returns the sites that a belief calls for, and its probabilities."""
+def _is_far(gram: Array, trials: Trials, best: float) -> bool:
+    """Returns whether what each pair says by itself has a higher bound than this one."""
+    sites = _by_itself(trials)
+    return bound(believed(gram, sites), sites, trials) > best
+
+
+def _by_itself(trials: Trials) -> Sites:
+    """Returns sites at each pair's own share of successes, with half a success and half a failure more."""
+    share = (trials.successes + 0.5) / (trials.counts + 1.0)
+    precision = trials.counts * share * (1.0 - share)
+    return Sites(precision, precision * (np.log(share / (1.0 - share)) - trials.level))
+
+
+def _called_for(belief: Belief, trials: Trials) -> Sites:
+    """Returns the sites that a belief calls for."""
     values = expit(_at_nodes(belief.mean + trials.level, np.sqrt(belief.variance)))
     expected, slope = values @ _WEIGHTS, (values * (1.0 - values)) @ _WEIGHTS
     precision = trials.counts * np.maximum(slope, LEAST_SLOPE)
-    return Sites(precision, precision * belief.mean + trials.successes - trials.counts * expected), expected
+    return Sites(precision, precision * belief.mean + trials.successes - trials.counts * expected)
+
+
+def _change(before: Belief, after: Belief) -> float:
+    """Returns the largest change of a logit's mean, in stds, or of the logarithm of its variance."""
+    least = np.finfo(np.float64).tiny
+    old, new = np.maximum(before.variance, least), np.maximum(after.variance, least)
+    return float(max(np.max(np.abs(after.mean - before.mean) / np.sqrt(new)), np.max(np.abs(np.log(new / old)))))
 
 
 def _towards(sites: Sites, goal: Sites, step: float) -> Sites:
