@@ -8,6 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import CoterieError, ParameterError, RewardError
+from coterie.policies.auto import binary
 from coterie.policies.auto.binary import BernoulliPolicy
 from coterie.product.bandit import Bandit
 
@@ -223,3 +224,16 @@ def test_a_newcomer_without_edges_moves_no_logits_even_where_rewards_agree() -> 
     again, spread = bandit._learned.policy.model.peek(0, np.arange(3))
     np.testing.assert_allclose((again - mean) / std, 0.0, atol=0.05)
     np.testing.assert_allclose(spread, std, rtol=0.05)
+
+
+def test_a_loaded_bandit_settles_at_the_same_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(binary, "MOVE", 0.05)  # so that this reward of a new pair has the sites settled soon
+    bandit = make(journal=tmp_path / "journal")
+    for number in range(128):  # they are settled just then
+        bandit.learn("ana", "abc"[number % 3], number % 2)
+    bandit.learn("dee", "f", 1)
+    bandit.save(tmp_path / "snapshot")
+    for number in range(10):
+        bandit.learn("ana", "abc"[number % 3], number % 2)
+    again = ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal")
+    np.testing.assert_array_equal(beliefs(again), beliefs(bandit))

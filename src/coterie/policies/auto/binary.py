@@ -98,13 +98,14 @@ class BernoulliPolicy(AutoPolicy):
 
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the settings, the rewards of each pair included."""
-        return super().state() | {"trials": self.trials.state(), "settled_at": self._settled_at}
+        settling = {"settled_at": self._settled_at, "moved": self._moved}
+        return super().state() | settling | {"trials": self.trials.state()}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         super().restore(state)
         self.trials = History.restored(state["trials"], self._model.kernel.key)
-        self._settled_at = state["settled_at"]
+        self._settled_at, self._moved = state["settled_at"], state["moved"]
 
     def observed(self, level: float) -> Trials:
         """Returns the trials and successes of each pair, to be explained by logits measured from this level."""
