@@ -9,7 +9,7 @@ from scipy.sparse.linalg import cg
 
 from coterie.algebra import JitterLog, cholesky, solve_lower
 from coterie.contracts import Array
-from coterie.kernels.user import Green, UserKernel
+from coterie.kernels.user import MOST_DEGREE, Green, UserKernel
 
 Index = NDArray[np.intp]
 
@@ -105,6 +105,10 @@ def make_link(
                [0.8, 1.2]])
     """
     n_before, n_edges = len(user_cov), len(edges.rows)
+    heaviest = float(np.max(laplacian.diagonal(), initial=0.0)) + float(edges.weights.sum())
+    lightest = float(np.min(edges.weights, initial=np.inf))
+    if not (heaviest <= MOST_DEGREE * form.ridge and lightest > form.scale / np.finfo(np.float64).max):
+        return None
     incidence = np.zeros((n_before + newcomers, n_edges))
     incidence[edges.rows, np.arange(n_edges)] = 1.0
     incidence[edges.others, np.arange(n_edges)] = -1.0

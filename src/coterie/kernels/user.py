@@ -14,6 +14,8 @@ from coterie.graphs import UserGraph
 from coterie.kernels.arm import SquaredExponential
 from coterie.kernels.joint import checked_psd
 
+MOST_DEGREE = 1e10  # in units of the ridge: the inverse of L + ridge I is then within about 1e-5
+
 
 def _positive(name: str, value: Any, *, why: str = "") -> None:
     if not (isinstance(value, int | float | np.number) and np.isfinite(value) and value > 0):
@@ -91,18 +93,23 @@ class Green(SpectralKernel):
         return np.asarray((eigenvalues + self.laplacian_ridge) ** -self.power)
 
     def _matrix(self, graph: UserGraph) -> Array:
+        check_ridge(self.laplacian_ridge, graph.laplacian(normalised=self.normalised).diagonal())
         if self.power != 1.0:
             return SpectralKernel._matrix(self, graph)
         precision = graph.regularised_laplacian(self.laplacian_ridge, normalised=self.normalised).toarray()
-        try:
-            inverse = cho_solve(cho_factor(precision), np.eye(graph.n_users))
-        except np.linalg.LinAlgError:
-            raise FactorisationError(
-                f"L + {self.laplacian_ridge!r} I is singular in float64",
-                "the ridge must not vanish beside the degrees",
-                "Raise laplacian_ridge; the paper uses 0.1",
-            ) from None
+        inverse = cho_solve(cho_factor(precision), np.eye(graph.n_users))
         return np.asarray((inverse + inverse.T) / 2)
+
+
+def check_ridge(ridge: float, degrees: Array) -> None:
+    """Raises if L + ridge I cannot be inverted accurately: rounding of a degree must stay far below the ridge."""
+    largest = float(np.max(degrees, initial=0.0))
+    if not (np.isfinite(largest) and largest <= MOST_DEGREE * ridge):
+        raise FactorisationError(
+            f"the heaviest user has degree {largest:.3g}, and the ridge is {ridge:.3g}",
+            f"a degree may be at most {MOST_DEGREE:.0e} times the ridge, or the covariance would be lost in rounding",
+            "Make the heaviest edges lighter, or raise laplacian_ridge if the policy has it as an option",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -320,3 +320,14 @@ def test_spectral_rbf_sets_components_apart_whatever_the_eigenvectors() -> None:
 def test_a_ridge_that_vanishes_beside_the_degrees_is_a_typed_error() -> None:
     with pytest.raises(FactorisationError, match="1e-20"):
         ct.Green(laplacian_ridge=1e-20).matrix(make_graph("complete", 6))
+
+
+@pytest.mark.parametrize("power", [1.0, 2.0])
+def test_an_edge_that_is_too_heavy_beside_the_ridge_is_a_typed_error(power: float) -> None:
+    kernel = ct.Green(laplacian_ridge=0.5, power=power)
+    heavy = ct.UserGraph.from_edges([("ana", "bo", 1e9), ("bo", "cy", 1.0)])
+    assert np.isfinite(kernel.matrix(heavy)).all()
+    for weight in (1e10, 1e15, 1e100, 1e308):
+        with pytest.raises(FactorisationError, match=r"degree 1e\+\d+, and the ridge is 0.5.*Make the heaviest edges"):
+            kernel.matrix(ct.UserGraph.from_edges([("ana", "bo", weight), ("bo", "cy", 1.0)]))
+    assert ct.Green(normalised=True).matrix(heavy).max() < 10.1

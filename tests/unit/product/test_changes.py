@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import GraphError, UnknownUserError
+from coterie.errors import FactorisationError, GraphError, UnknownUserError
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -100,3 +100,21 @@ def test_what_was_kept_is_saved(tmp_path: Path, policy: str, then: int) -> None:
     again = Bandit.load(tmp_path / "bandit.coterie")
     np.testing.assert_allclose(beliefs(again), beliefs(bandit), atol=1e-9)
     assert again.explain_model() == bandit.explain_model()
+
+
+@pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])
+def test_an_edge_that_would_drown_the_belief_in_rounding_is_refused_and_changes_nothing(policy: str) -> None:
+    bandit = make(policy=policy)
+    before = beliefs(bandit)
+    for weight in (1e12, 1e15, 1e100):
+        with pytest.raises(FactorisationError, match=r"at most 1e\+10 times the ridge"):
+            bandit.connect("ana", "cy", weight)
+    np.testing.assert_array_equal(beliefs(bandit), before)
+    assert bandit.graph.weight("ana", "cy") == 0.0
+
+
+def test_an_edge_of_almost_no_weight_is_as_none() -> None:
+    bandit = make()
+    before = beliefs(bandit)
+    bandit.connect("ana", "cy", 1e-310)
+    np.testing.assert_allclose(beliefs(bandit), before, atol=1e-9)

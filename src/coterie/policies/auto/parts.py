@@ -18,6 +18,7 @@ from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, PoolKernel
 from coterie.kernels.arm import median_distance
+from coterie.kernels.user import check_ridge
 
 
 class Hyper(NamedTuple):
@@ -107,7 +108,8 @@ class Parts:
         return np.asarray(np.exp(self.squared_distance * (-0.5 * exp(-2 * lengthscale))))
 
     def kernel(self, hyper: Hyper) -> PoolKernel:
-        """Returns the joint kernel."""
+        """Returns the joint kernel; raises where a ridge of another graph is nothing beside the edges of this one."""
+        check_ridge(exp(hyper.ridge), self.eigenvalues)
         user_cov = exp(hyper.graph) * self.graph_part(hyper.ridge)[0] + exp(hyper.common)
         user_cov[np.diag_indices_from(user_cov)] += exp(hyper.own)
         w = hyper.linear_share
