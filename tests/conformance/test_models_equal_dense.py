@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coterie.contracts import Array
 from coterie.kernels import FreeKernel, PoolKernel
-from coterie.models import ENGINES, DenseModel, HybridModel, Model
+from coterie.models import ENGINES, DenseModel, History, HybridModel, Model
 from strategies import Case, cases, scaled_gap
 
 EXACT_ENGINES = sorted(set(ENGINES) - {"dense"})
@@ -165,3 +165,21 @@ def test_weighted_observations_equal_dense(engine: str, case: Case, weights: lis
         assert scaled_gap(std**2, dense_std**2, scale**2) < 1e-7
     assert model.n_observations == dense.n_observations
     assert model.history.counts == dense.history.counts
+
+
+@pytest.mark.parametrize("engine", sorted(ENGINES))
+@given(case=cases(), weight=st.sampled_from([1.0, 0.3, 2.5]))
+def test_a_history_that_is_learned_again_has_the_same_belief_and_evidence(
+    engine: str, case: Case, weight: float
+) -> None:
+    dense, model = DenseModel(case.kernel, noise_var=case.noise_var), make(engine, case.kernel, case.noise_var)
+    collapsed = History()
+    for user, arm, reward in case.history:
+        dense.learn_weighted(user, arm, reward, weight=weight)
+        collapsed.add((user, arm), user, arm, reward, weight=weight)
+    model.relearn(collapsed)
+    assert_same_belief(model, dense)
+    if case.history:
+        for each in (model, dense):
+            each.update(*case.history[0])
+        assert_same_belief(model, dense)

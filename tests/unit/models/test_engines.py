@@ -86,6 +86,15 @@ def test_hybrid_keeps_its_factor_after_another_history() -> None:
     assert model._inner is inner  # a renewal would make another
 
 
+def test_hybrid_is_checked_where_another_history_is_beyond_the_switch() -> None:
+    model, history = HybridModel(PoolKernel(np.eye(2), np.eye(2)), noise_var=0.1, switch_after=3), History()
+    for reward in range(5):
+        history.add((0, 1), 0, 1, float(reward))
+    model.relearn(history)
+    assert model.check().mean < 1e-12
+    assert model.stage == "grid"
+
+
 def test_exact_grows_without_copying_the_factor() -> None:
     """Panels that were full stay the very same arrays as the factor grows."""
     model = ExactModel(FreeKernel(np.eye(1), ct.SquaredExponential(1.0)))

@@ -30,15 +30,18 @@ class DenseModel(Model):
         self._arms: list[Any] = []
         self._rewards: list[float] = []
         self._weights: list[float] = []
+        self._scatters: list[float] = []  # about each row, which may be the mean of several rewards
 
     def _belief(self) -> dict[str, Any]:
-        rows = {"users": self._users, "arms": self._arms, "rewards": self._rewards, "weights": self._weights}
+        rows = {"users": self._users, "arms": self._arms, "rewards": self._rewards}
+        rows |= {"weights": self._weights, "scatters": self._scatters}
         return {name: np.array(values) for name, values in rows.items()}
 
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         super()._restore(state, kernel)
         self._users, self._arms = state["users"].tolist(), as_arms(state["arms"])
         self._rewards, self._weights = state["rewards"].tolist(), state["weights"].tolist()
+        self._scatters = state["scatters"].tolist() if "scatters" in state else [0.0] * len(self._rewards)
 
     @property
     def info_gain(self) -> float:
@@ -50,13 +53,18 @@ class DenseModel(Model):
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """Log N(y; 0, K_t + noise_var I), computed anew."""
+        """Log N(y; 0, K_t + noise_var I), computed anew.
+
+        A row of weight w is the mean of w rewards: log N(rewards) = log N(mean) + log N(rewards | mean).
+        """
         if not self._users:
             return 0.0
-        rewards = np.array(self._rewards)
+        rewards, weights = np.array(self._rewards), np.array(self._weights)
         noisy = self._noisy_gram()
         fit = float(rewards @ np.linalg.solve(noisy, rewards))
-        return -0.5 * (fit + float(np.linalg.slogdet(noisy)[1]) + len(rewards) * log(2 * pi))
+        means = fit + float(np.linalg.slogdet(noisy)[1]) + len(rewards) * log(2 * pi)
+        within = float(np.sum((weights - 1) * log(2 * pi * self._noise_var) + np.log(weights)))
+        return -0.5 * (means + within + sum(self._scatters) / self._noise_var)
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std."""
@@ -87,6 +95,7 @@ class DenseModel(Model):
         self._arms.append(arm)
         self._rewards.append(reward)
         self._weights.append(weight)
+        self._scatters.append(0.0)
         self.history.add(self.kernel.key(user, arm), user, arm, reward, weight=weight)
 
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
@@ -102,6 +111,7 @@ class DenseModel(Model):
         self.history = history
         self._users, self._arms = list(history.users), list(history.arms)
         self._rewards, self._weights = list(history.means), [float(count) for count in history.counts]
+        self._scatters = list(history.scatters)
 
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
         self.kernel, self._noise_var = kernel, noise_var

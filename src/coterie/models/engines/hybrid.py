@@ -4,10 +4,10 @@ import sys
 from copy import copy
 from typing import Any
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
-from coterie.models.base import Index
+from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.grid import GridModel, require_grid_memory
@@ -101,6 +101,15 @@ class HybridModel(ConditionedModel):
         else:
             told = f"Now 'grid', as there are more than {self.switch_after} observations."
         return f"{super().explain()} {told}"
+
+    def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
+        """Returns how far the belief is from one computed anew; a switch that a relearned history made due comes first.
+
+        The two stages would be compared at different pairs.
+        """
+        if self._switch_is_due():
+            self._renew()
+        return super().check(tolerance)
 
     def _switch_is_due(self) -> bool:
         return self.stage == "exact" and self.n_observations > self.switch_after
