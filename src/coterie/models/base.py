@@ -202,6 +202,10 @@ class Model(ABC):
         """Returns the joint posterior covariance of these arms for this user."""
         return self.read_covariance(self.checked_user(user), self.checked_arms(arms))
 
+    def prior_cross(self, users: Index, arms: Any, others: Index, other_arms: Any) -> Array:
+        """Returns the prior covariance of pairs with other pairs that this model computes with; a row for each pair."""
+        return self.kernel.cross(users, arms, others, other_arms)
+
     def prior_std(self, user: int, arms: Any = None) -> Array:
         """Returns the std of these arms before any observation."""
         rows = self.checked_arms(arms)

@@ -156,7 +156,9 @@ class Learned:
         history = self.history()
         for _, each in waiting:
             history.add((each.user, each.arm), each.user, each.arm, 0.0)
-        doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine)
+        named = self.options.get("engine", "auto") != "auto"  # options of "auto" are not those of what it chose
+        engine_options = self.options.get("engine_options") if named else None
+        doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine, engine_options=engine_options)
         doubt.relearn(history)
         self.policy.doubt = doubt
 

@@ -390,8 +390,9 @@ def test_hallucinated_decisions_shrink_the_uncertainty_and_leave_the_mean(policy
     assert grounds.std[hopeful.arms.index[first.arm]] < known[first.arm][1]
 
 
-def test_after_all_rewards_a_hallucinating_bandit_believes_what_a_plain_one_does() -> None:
-    plain, hopeful = make(), make(pending="hallucinate")
+@pytest.mark.parametrize("options", [{}, {"engine": "features", "engine_options": {"user_rank": 2, "arm_rank": 2}}])
+def test_after_all_rewards_a_hallucinating_bandit_believes_what_a_plain_one_does(options: dict[str, Any]) -> None:
+    plain, hopeful = make(**options), make(pending="hallucinate", **options)
     decisions = hopeful.decide_many(["ana", "bo", "cy", "dee"] * 3)
     for each in decisions[::-1]:
         hopeful.reward(each.id, float(each.id))

@@ -36,6 +36,22 @@ def test_contributions_add_up_to_the_mean(told: list[Any], policy: str, forgetti
         assert why.level + sum(parts) == pytest.approx(why.mean, abs=1e-6)
 
 
+@pytest.mark.parametrize("correction", [True, False])
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
+def test_contributions_add_up_on_features_that_were_cut_off(likelihood: str, correction: bool) -> None:
+    cut = {"user_rank": 2, "arm_rank": 2, "correction": correction}
+    chosen: dict[str, Any] = {"policy": "auto-ucb", "reward": "binary", "likelihood": likelihood}
+    bandit = make(engine="features", engine_options=cut, **(chosen if likelihood == "bernoulli" else {}))
+    for number in range(30):
+        bandit.learn(["ana", "bo", "cy", "dee"][number % 4], "abcd"[number % 3], float(number % 5 < 2))
+    for user, arm in (("bo", "a"), ("bo", "d"), ("dee", "b")):
+        why = bandit.explain(user, arm)
+        policy = bandit._learned.policy
+        column, row = policy.arms.index[arm], policy.graph.index[user]  # type: ignore[union-attr]
+        told = why.level + float(policy.model.peek(row, np.array([column]))[0][0])
+        assert why.level + sum(why.by_user.values()) == pytest.approx(told, abs=1e-6)
+
+
 def test_alone_is_what_a_bandit_without_edges_would_say() -> None:
     bandit = make(engine="exact")
     for user, arm, reward in (("ana", "a", 3.0), ("bo", "a", 1.0), ("bo", "b", -1.0)):

@@ -155,6 +155,12 @@ class FeaturesModel(ConditionedModel):
         rows = self._user_features[users][:, :, None] * self._arm_features[arms][:, None, :]
         return rows.reshape(len(users), -1)
 
+    def prior_cross(self, users: Index, arms: Index, others: Index, other_arms: Index) -> Array:
+        """Returns the covariance that features give, and with the correction what a pair has of its own."""
+        pairs, other_pairs = users * self.kernel.n_arms + arms, others * self.kernel.n_arms + other_arms
+        own = np.where(pairs[:, None] == other_pairs, self._own[pairs, None], 0.0)
+        return np.asarray(self._rows(users, arms) @ self._rows(others, other_arms).T + own)
+
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""
         mean, covariance = self._read_both(user, arms)

@@ -1,5 +1,6 @@
 """Why the bandit believes what it believes: which users, arms and rewards moved an estimate, and by how much."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,7 +8,6 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from coterie.contracts import ArmId, Array, UserId
-from coterie.kernels.joint import JointKernel
 from coterie.models import Model
 from coterie.models.base import Index
 from coterie.policies.auto import BernoulliPolicy
@@ -114,9 +114,9 @@ def contributions(
     shares = np.divide(weights, counts[rows], out=np.zeros_like(weights), where=counts[rows] > 0)
     values = np.array(events.rewards) - level
     means = np.bincount(rows, weights=shares * values, minlength=len(pairs))
-    pair_weights = _weights(model.kernel, model.noise_var, pairs // size, pairs % size, counts, user, arm)
+    pair_weights = _weights(model.prior_cross, model.noise_var, pairs // size, pairs % size, counts, user, arm)
     alone = model.kernel.with_user_cov(np.diag(model.kernel.user_cov.diagonal()))
-    own = _weights(alone, model.noise_var, pairs // size, pairs % size, counts, user, arm)
+    own = _weights(alone.cross, model.noise_var, pairs // size, pairs % size, counts, user, arm)
     return pair_weights[rows] * shares * values, float(own @ means)
 
 
@@ -134,9 +134,10 @@ def logit_contributions(
     rows = [trials.rows.get(kernel.key(*pair), -1) for pair in zip(events.users, events.arms, strict=True)]
     shares = np.zeros(len(events))
     if len(trials):
-        believed_at = believed(kernel.cross(users, arms, users, arms), sites)
+        prior = policy.model.prior_cross
+        believed_at = believed(prior(users, arms, users, arms), sites)
         expected = (observed.successes - sites.pull + sites.precision * believed_at.mean) / observed.counts
-        cross = kernel.cross_of_user(user, np.array([arm]), users, arms)[0]
+        cross = prior(np.array([user]), np.array([arm]), users, arms)[0]
         kept = np.flatnonzero(np.array(rows) >= 0)
         at = np.array(rows)[kept]
         shares[kept] = weights[kept] * cross[at] * (np.array(events.rewards)[kept] - expected[at])
@@ -160,14 +161,14 @@ def _alone(policy: BernoulliPolicy, user: int, arm: int) -> float:
 
 
 def _weights(
-    kernel: JointKernel, noise_var: float, users: Index, arms: Index, counts: Array, user: int, arm: int
+    prior: Callable[..., Array], noise_var: float, users: Index, arms: Index, counts: Array, user: int, arm: int
 ) -> Array:
     """Returns the weight of each pair's mean reward in the posterior mean of one pair; 0 where nothing counts."""
     out = np.zeros(len(counts))
     kept = counts > 0
     if kept.any():
-        gram = kernel.cross(users[kept], arms[kept], users[kept], arms[kept]) + np.diag(noise_var / counts[kept])
-        cross = kernel.cross_of_user(user, np.array([arm]), users[kept], arms[kept])[0]
+        gram = prior(users[kept], arms[kept], users[kept], arms[kept]) + np.diag(noise_var / counts[kept])
+        cross = prior(np.array([user]), np.array([arm]), users[kept], arms[kept])[0]
         out[kept] = cho_solve(cho_factor(gram, lower=True), cross)
     return out
 
