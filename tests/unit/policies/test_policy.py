@@ -300,7 +300,7 @@ def test_the_joint_covariance_goes_with_the_std(engine: str, graph: ct.UserGraph
 
 def test_a_change_that_the_model_refuses_is_told_and_the_reward_is_kept() -> None:
     """The schedule asks for a noise variance that would drown in the rounding of a huge prior variance."""
-    graph = ct.make_graph("ring", 4)
+    graph = ct.UserGraph.from_edges([(i, (i + 1) % 4, 1e-3) for i in range(4)])
     schedule = ct.SpectralSchedule(base=0.1, horizon=10, floor=1e-9, first_epoch=2)
     policy = ct.make_policy(
         "lk-gp-ucb", graph=graph, arms=ct.ArmPool([[0.0], [1.0]]), laplacian_ridge=6e-12, noise_var=schedule
