@@ -229,6 +229,10 @@ class Policy:
         """
         return self.collapses and self._model.revise(row, column, before, after)
 
+    def settings_are_due(self, t: int) -> bool:  # noqa: ARG002 - only some learn settings
+        """Returns whether settings are learned after so many rewards."""
+        return False
+
     def kept(self) -> dict[str, Any] | None:
         """Returns what was learned of the settings, as plain values that mean the same on another graph, if any."""
         return None

@@ -465,7 +465,7 @@ class Bandit:
 
     @journalled
     def _relearn(self) -> None:
-        self._learned.learn_anew(None)
+        self._learned.refresh()
 
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)

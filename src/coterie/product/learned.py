@@ -108,6 +108,11 @@ class Learned:
         others = (abs(each) for i, each in enumerate(self.events.rewards) if i != event)
         return reward > FAR * (max(others, default=0.0) or 1.0)
 
+    def refresh(self) -> None:
+        """Brings the weights of older rewards up to date; settings are learned anew only if that was due meanwhile."""
+        due = any(self.policy.settings_are_due(t) for t in range(self.at_once + 1, len(self.events) + 1))
+        self.learn_anew(None if due else self.policy.kept())
+
     def learn_anew(self, kept: dict[str, Any] | None) -> None:
         """Learns all rewards at once, with settings that were kept, or else ones learned from them."""
         self.policy = self._taught(self.graph, self.arms, self.events, kept)

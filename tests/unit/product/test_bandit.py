@@ -18,6 +18,7 @@ from coterie.errors import (
     UnknownArmError,
     UnknownUserError,
 )
+from coterie.policies.auto import binary, fitting, learner
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -214,6 +215,33 @@ def test_decisions_that_wait_survive_changes_of_graph_and_arms() -> None:
     with pytest.raises(DecisionError, match="no longer remembered"):
         bandit.reward(gone.id, 1.0)
     assert bandit.decide("eve").id == 2
+
+
+@pytest.mark.parametrize("likelihood", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize("options", [{"forgetting": 0.97}, {"window": 20}, {"window": 15}])
+def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_for_them(
+    options: dict[str, Any], likelihood: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted: list[int] = []
+    fit = fitting.fit
+    bandit = make(policy="auto-ucb", likelihood=likelihood, reward="binary", **options)
+
+    def noted(*args: Any, **rest: Any) -> Any:
+        fitted.append(bandit.n_rewards)
+        return fit(*args, **rest)
+
+    for module in (learner, binary):
+        monkeypatch.setattr(module, "fit", noted)
+    for number in range(70):
+        decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])
+        bandit.reward(decision.id, float(number % 3 == 0))
+    late, epochs = {number for number in fitted if number > 32}, {64} if likelihood == "bernoulli" else {48, 64}
+    assert epochs <= late <= epochs | {epoch - 1 for epoch in epochs}  # as the reward comes, and with weights made new
+    bandit.explain("ana", "a")  # brings the weights up to date
+    policy = bandit._learned.policy
+    other = bandit._learned._make(graph=bandit.graph, arms=bandit.arms, **bandit._learned.options)
+    other.relearn_as(policy.kept() or {}, bandit._learned.history())
+    np.testing.assert_array_equal(policy.predict("bo"), other.predict("bo"))
 
 
 @pytest.mark.parametrize("options", [{"forgetting": 0.9}, {"window": 5}, {"forgetting": 0.95, "window": 8}])

@@ -85,6 +85,10 @@ class BernoulliPolicy(AutoPolicy):
         self._settle(self._model.kernel, kept["centre"], start=None)
         self._take_kept(kept, hyper)
 
+    def settings_are_due(self, t: int) -> bool:
+        """Returns whether hyperparameters are fitted after so many rewards, or the level follows the first ones."""
+        return t <= FIRST_FIT or t & (t - 1) == 0
+
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:  # noqa: ARG002 - it never can
         """Returns False: another reward moves every site."""
         return False
@@ -130,7 +134,7 @@ class BernoulliPolicy(AutoPolicy):
         self._moved = max(self._moved, abs(float(found.mean[0])))
         self.trials.add(key, row, column, value)
         t = self.n_rewards
-        if t <= FIRST_FIT or t & (t - 1) == 0:
+        if self.settings_are_due(t) and t != self._last_fit():
             self._refit(t)
         elif self._settling_is_due(t):
             self._refresh(t)

@@ -102,6 +102,10 @@ class AutoPolicy(Policy):
         """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""
         return super().revise(row, column, before - self.centre, after - self.centre)
 
+    def settings_are_due(self, t: int) -> bool:
+        """Returns whether hyperparameters are fitted after so many rewards, or follow the scale of the first ones."""
+        return t <= FIRST_FIT or fit_is_due(t)
+
     def kept(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
@@ -114,6 +118,10 @@ class AutoPolicy(Policy):
         history.shift(-kept["centre"])
         self._model.relearn(history)
         self._take_kept(kept, hyper)
+
+    def _last_fit(self) -> int:
+        """Returns after how many rewards; in a window that is always full each further reward may be that one again."""
+        return self.fits[-1][0] if self.fits else 0
 
     def _kept_hyper(self, kept: Mapping[str, Any]) -> Hyper:
         """Returns what was kept, the graph's scale being the same on this graph."""
@@ -154,7 +162,7 @@ class AutoPolicy(Policy):
     def _learn(self, row: int, column: Any, value: float) -> None:
         self._model.learn(row, column, value - self.centre)
         t = self.n_rewards
-        if t <= FIRST_FIT or fit_is_due(t):
+        if self.settings_are_due(t) and t != self._last_fit():
             self._refit(t)
 
     def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
