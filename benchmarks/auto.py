@@ -1,6 +1,6 @@
 """What nothing tuned is worth: docs/auto.md from the studies auto, auto-hindsight and auto-true-kernel.
 
-python -m benchmarks.auto RUN RUN RUN reads their folders, keeps the final regrets in docs/results/auto.json and writes
+python -m benchmarks.auto RUN RUN RUN reads their folders, keeps the final regrets in docs/auto.json and writes
 docs/auto.md; without folders it writes the page from what is kept.
 """
 
@@ -188,7 +188,7 @@ def _others(main: Finals) -> str:
 
 
 def main(folders: Sequence[str]) -> None:
-    kept = DOCS / "results" / "auto.json"
+    kept = DOCS / "auto.json"
     if folders:
         names = ("auto", "auto-hindsight", "auto-true-kernel")
         record = {name: read(Path(folder)) for name, folder in zip(names, folders, strict=True)}
