@@ -86,6 +86,8 @@ a tenth of the means; {permuted_mean} in the geometric mean of the nine.
 
 Mean final regret ± standard error over trials.
 
+![Final regret of every policy in every world, with 95 % intervals](pictures/auto-final-regret.png)
+
 {cells}
 
 ## Against the best setting in hindsight
