@@ -147,10 +147,15 @@ class Policy:
 
     def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, "Considered"]:
         """Returns the choice, as `select` does, and what was believed of every candidate."""
-        row = self._user_row(user)
-        arms = self._candidates(candidates)
+        row, arms = self._user_row(user), self._candidates(candidates)
         found = self._decide(row, arms, self.n_decisions)
         return self._chosen(row, arms, found), found
+
+    def consider_rows(self, row: int, arms: Any) -> "Considered":
+        """Returns what the next decision is made from, and counts it; user and arms are rows that were checked."""
+        found = self._decide(row, arms, self.n_decisions)
+        self.n_decisions += 1
+        return found
 
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> Batch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""

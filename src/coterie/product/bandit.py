@@ -8,20 +8,18 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from coterie.contracts import ArmId, Choice, UserId
+from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models.base import checked_binary, checked_reward
+from coterie.models.base import Index, checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
 from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
-from coterie.policies.policy import Considered, Grounds, as_list
+from coterie.policies.policy import Considered, as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.product.batches import decisions_of
-from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance
+from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance, seen_by
 from coterie.product.checks import check_choices, checked_expiry, checked_memory
 from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
@@ -149,29 +147,32 @@ class Bandit:
             candidates: Ids of arms; none given means every arm that is not retired.
         """
         with self._lock:
-            row, shown = self.graph.index_of(user), self._shown(candidates)
+            row, (columns, shown) = self.graph.index_of(user), self._shown(candidates)
             if self._learned.needs_refreshing:  # after all checks: a call that is refused changes nothing
                 self._relearn()
             if self._pending != "ignore":
                 self._learned.doubt(self._ledger)
             policy = self._learned.policy
-            share, place = exploration(self._draws, policy.n_decisions, len(shown), self._min_propensity)
-            choice, considered, seen = self._considered(policy, row, shown)
-            if place is None:
-                place = choice.index
-            column = self.arms.index[shown[place]]
-            self._ledger.open(choice.number, user=row, arm=column)
+            number = policy.n_decisions
+            considered, seen = self._considered(policy, row, columns)
+            share, place = 0.0, considered.best
+            if self._min_propensity:
+                share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
+                place = place if drawn is None else drawn
+            means, stds = considered.told or (considered.mean, considered.std)
+            column = columns.item(place)
+            self._ledger.open(number, user=row, arm=column)
             if policy.doubt is not None:
                 self._learned.expect(row, column)
             return Decision(
-                number=choice.number,
-                user=choice.user,
+                number=number,
+                user=policy.graph.users[row],
                 shown=shown,
                 place=place,
-                mean=seen.told[0].item(place),
-                std=seen.told[1].item(place),
+                mean=means.item(place),
+                std=stds.item(place),
                 score=considered.score.item(place),
-                explored=place != choice.index,
+                explored=place != considered.best,
                 share=share,
                 seen=seen,
                 seed=self._seed,
@@ -188,13 +189,13 @@ class Bandit:
         with self._lock:
             for user in asked:
                 self.graph.index_of(user)  # all are known before any decision is made
-            shown = self._shown(candidates)
+            rows, shown = self._shown(candidates)
             if self._learned.needs_refreshing:
                 self._relearn()
             batch = self._learned.policy.consider_many(asked, shown) if self._pending == "ignore" else None
             if batch is None:
                 return [self.decide(user, shown) for user in asked]
-            columns, out = [self.arms.index[arm] for arm in shown], []
+            columns, out = rows.tolist(), []
             policy, least = self._learned.policy, self._min_propensity
             made = decisions_of(policy, batch, shown, draws=self._draws, min_propensity=least, seed=self._seed)
             for row, place, decision in made:
@@ -234,7 +235,7 @@ class Bandit:
         """Returns the believed mean and std of each candidate."""
         with self._lock:
             self.graph.index_of(user)
-            shown = self._named(candidates)
+            _, shown = self._named(candidates)
             if self._learned.needs_refreshing:
                 self._relearn()
             mean, std = self._learned.policy.predict(user, shown)
@@ -427,41 +428,35 @@ class Bandit:
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
 
-    def _considered(self, policy: Policy, row: int, shown: list[ArmId]) -> tuple[Choice, Considered, Seen]:
-        """Returns the policy's choice and what it depends on; a decision that cannot be made is not counted."""
+    def _considered(self, policy: Policy, row: int, columns: Index) -> tuple[Considered, Callable[[], Seen]]:
+        """Returns what a decision is made from, also for its propensities; one that cannot be made is not counted."""
         number = policy.n_decisions
         try:
-            choice, considered = policy.consider(self.graph.users[row], shown)
-            return choice, considered, self._seen(policy, row, shown, considered)
+            considered = policy.consider_rows(row, columns)
+            covariance = joint_covariance(policy, row, columns) if policy.samples_jointly else None
         except BaseException:
             policy.n_decisions = number
             raise
+        rest = policy.score, policy.tolerance(row), policy.model.noise_var, covariance
+        return considered, partial(seen_by, considered, *rest)
 
-    def _seen(self, policy: Policy, row: int, shown: list[ArmId], considered: Considered) -> Seen:
-        """Returns what the decision's propensities depend on."""
-        at = Grounds(policy.score, considered.mean, considered.std, considered.width, policy.tolerance(row))
-        covariance = None
-        if policy.samples_jointly:
-            columns = np.array([self.arms.index[arm] for arm in shown])
-            covariance = joint_covariance(policy, row, columns)
-        return Seen(at, considered.score, policy.model.noise_var, covariance, considered.told)
-
-    def _named(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
-        """Returns the candidates under the pool's own ids; none given means every arm that is not retired."""
+    def _named(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
+        """Returns the candidates' rows and own ids; none given means every arm that is not retired."""
         if candidates is None:
-            return without_arms(self.arms.ids, self._retired)
-        ids = self.arms.ids
-        return [ids[row] for row in self._learned.policy.rows_of(candidates).tolist()]
+            candidates = without_arms(self.arms.ids, self._retired) if self._retired else self.arms.ids
+        rows = self._learned.policy.rows_of(candidates)
+        return rows, list(map(self.arms.ids.__getitem__, rows.tolist()))
 
-    def _shown(self, candidates: Iterable[ArmId] | None) -> list[ArmId]:
-        """Returns the candidates to decide among, or raises if a decision among them is not possible."""
-        shown = self._named(candidates)
+    def _shown(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
+        """Returns rows and ids of the candidates to decide among, or raises if no decision among them is possible."""
+        rows, shown = self._named(candidates)
         gone = [arm for arm in shown if arm in self._retired] if self._retired else []
         if gone:
             what, rule = f"candidates {listed(gone)} are retired", "a retired arm is not chosen"
             raise CandidatesError(what, rule, "Leave them out, or bring them back with revive_arms")
-        check_least(self._min_propensity, len(shown))
-        return shown
+        if self._min_propensity:
+            check_least(self._min_propensity, len(shown))
+        return rows, shown
 
     @journalled
     def _relearn(self) -> None:

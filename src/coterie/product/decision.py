@@ -106,7 +106,7 @@ def decision_number(decision: Any) -> int:
         >>> decision_number(np.int64(3))
         3
     """
-    if isinstance(decision, int | np.integer) and not isinstance(decision, bool):
+    if type(decision) is int or (isinstance(decision, int | np.integer) and not isinstance(decision, bool)):
         return int(decision)
     what, remedy = f"decision {decision!r} is unknown", "Pass the id of a Decision"
     if isinstance(decision, Decision):

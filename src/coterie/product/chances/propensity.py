@@ -9,11 +9,12 @@ from scipy.special import ndtr
 
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError, listed
-from coterie.policies.policy import Grounds, Policy
+from coterie.policies.policy import Considered, Grounds, Policy
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.scores import (
     ROUNDING,
     InNoiseUnits,
+    Score,
     epsilon_greedy,
     greedy,
     joint_thompson,
@@ -88,6 +89,18 @@ class Seen(NamedTuple):
     def told(self) -> tuple[Array, Array]:
         """Mean and std of the candidates as they are told."""
         return self.shown or (self.at.mean, self.at.std)
+
+
+def seen_by(
+    considered: Considered,
+    score: Score,
+    tolerance: float,
+    noise_var: float,
+    covariance: tuple[Array, float] | None,
+) -> Seen:
+    """Returns what the propensities of a decision depend on."""
+    at = Grounds(score, considered.mean, considered.std, considered.width, tolerance)
+    return Seen(at, considered.score, noise_var, covariance, considered.told)
 
 
 def joint_covariance(policy: Policy, user_row: int, arms: Any) -> tuple[Array, float]:
