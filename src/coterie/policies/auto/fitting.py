@@ -11,7 +11,6 @@ from coterie.contracts import Array
 from coterie.policies.auto.parts import Hyper, Parts
 
 STEPS = 25
-CLOSE = 1e-6  # of the log evidence: a climb ends when a step gains less
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 
@@ -75,9 +74,8 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> t
         weight, pull = prior.value_and_gradient(point)
         return (-(value + weight), -(gradient + pull)) if np.isfinite(value) else (1e300, np.zeros(len(point)))
 
-    found = []
+    found, options = [], {"maxiter": STEPS}
     for begin in [start, *(prior.corners() if corners else [])]:
-        options = {"maxiter": STEPS, "ftol": CLOSE}
         result = minimize(loss, np.clip(begin, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))
     least, best = min(found)
