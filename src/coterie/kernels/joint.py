@@ -68,6 +68,10 @@ class JointKernel(ABC):
         """Whether no two users have anything in common: a diagonal user covariance."""
         return int(np.count_nonzero(self.user_cov)) == int(np.count_nonzero(self.user_cov.diagonal()))
 
+    def user_variances(self) -> Array:
+        """Returns the scale of each user's variance before any reward: the diagonal of the user covariance."""
+        return self.user_cov.diagonal()
+
     def max_variance(self, met: list[Any]) -> float:
         """Returns the largest prior variance of a pair, K_max in the paper; `met` are the arms observed so far."""
         return float(self.user_cov.diagonal().max()) * self._largest_arm_variance(met)
@@ -117,32 +121,10 @@ class JointKernel(ABC):
         return np.asarray(self.user_cov[users, users] * self.arm_diag(arms))
 
 
-class PoolKernel(JointKernel):
-    """The joint kernel on a finite pool: arms are integers, K_x is a matrix kept at hand.
+class OnPool(JointKernel):
+    """A joint kernel on a finite pool: arms are integers, the rows of the pool."""
 
-    Examples:
-        >>> kernel = PoolKernel(np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]]))
-        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([0, 1]))
-        array([[0.5, 0. ]])
-    """
-
-    def __init__(self, user_cov: Array, arm_cov: Array) -> None:
-        self.user_cov = np.ascontiguousarray(user_cov)
-        self.arm_cov = np.ascontiguousarray(arm_cov)
-        self.n_arms = len(arm_cov)
-        self._arm_variance = self.arm_cov.diagonal().copy()
-
-    @property
-    def n_pairs(self) -> int:
-        """Number of (user, arm) pairs."""
-        return self.n_users * self.n_arms
-
-    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
-        return float(self._arm_variance.max())
-
-    def with_user_cov(self, user_cov: Array) -> "PoolKernel":
-        """Returns the same kernel with other user covariances."""
-        return PoolKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_cov)
+    n_arms: int
 
     def checked_arm(self, arm: Any) -> int:
         """Returns the arm's row in the pool."""
@@ -169,6 +151,34 @@ class PoolKernel(JointKernel):
     def key(self, user: int, arm: int) -> int:
         """Returns the pair's number, user by user."""
         return user * self.n_arms + arm
+
+
+class PoolKernel(OnPool):
+    """The joint kernel on a finite pool: arms are integers, K_x is a matrix kept at hand.
+
+    Examples:
+        >>> kernel = PoolKernel(np.eye(2), np.array([[1.0, 0.5], [0.5, 1.0]]))
+        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([0, 1]))
+        array([[0.5, 0. ]])
+    """
+
+    def __init__(self, user_cov: Array, arm_cov: Array) -> None:
+        self.user_cov = np.ascontiguousarray(user_cov)
+        self.arm_cov = np.ascontiguousarray(arm_cov)
+        self.n_arms = len(arm_cov)
+        self._arm_variance = self.arm_cov.diagonal().copy()
+
+    @property
+    def n_pairs(self) -> int:
+        """Number of (user, arm) pairs."""
+        return self.n_users * self.n_arms
+
+    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
+        return float(self._arm_variance.max())
+
+    def with_user_cov(self, user_cov: Array) -> "PoolKernel":
+        """Returns the same kernel with other user covariances."""
+        return PoolKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_cov)
 
     def arm_cross(self, arms: Index, others: Index) -> Array:
         """Returns K_x between two lists of rows."""

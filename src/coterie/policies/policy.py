@@ -379,7 +379,7 @@ class Policy:
             return TIE_TOLERANCE * sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max()))
         if self._tie_kernel is not kernel:
             largest = float(kernel.arm_diag(np.arange(len(self.arms))).max())
-            self._tie_tolerances = (TIE_TOLERANCE * np.sqrt(kernel.user_cov.diagonal() * largest)).tolist()
+            self._tie_tolerances = (TIE_TOLERANCE * np.sqrt(kernel.user_variances() * largest)).tolist()
             self._tie_kernel = kernel
         return self._tie_tolerances[row]
 

@@ -1,0 +1,155 @@
+"""The joint kernel of a graph that is too large for a matrix over its users: the graph itself stands for it."""
+
+from typing import Any, NoReturn
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.errors import KernelError, ParameterError
+from coterie.graphs import UserGraph
+from coterie.kernels.arm import ArmKernel, Linear
+from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
+from coterie.kernels.pool import ArmPool
+
+FEATURE_ERROR = 1e-3
+
+
+class GraphKernel(OnPool):
+    """[(L + ridge I)^-1]_uv (features_a . features_b), neither inverted nor written out. O(edges + arms x features).
+
+    L_rho = diag(diagonal) - weights is an M-matrix, and a positive vector `slack` has L_rho slack = ridge slack: all
+    ones, or the roots of the degrees where the Laplacian is normalised. Errors are bounded by it.
+
+    Attributes:
+        weights: The off-diagonal entries of L_rho, their sign changed, in CSR.
+        diagonal: The diagonal of L_rho.
+        slack: See above.
+        ridge: The paper's rho.
+        features: One row for each arm of the pool.
+        feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
+
+    Examples:
+        >>> graph = UserGraph.from_edges([("ana", "bo")])
+        >>> kernel = GraphKernel(graph, np.eye(2), laplacian_ridge=0.5)
+        >>> kernel.n_users, kernel.diagonal
+        (2, array([1.5, 1.5]))
+    """
+
+    def __init__(
+        self,
+        graph: UserGraph,
+        features: Any,
+        *,
+        laplacian_ridge: float = 0.1,
+        normalised: bool = False,
+        feature_error: float = 0.0,
+    ) -> None:
+        precision = graph.regularised_laplacian(laplacian_ridge, normalised=normalised)
+        self.diagonal = np.asarray(precision.diagonal())
+        self.weights = graph.weights if not normalised else _off_diagonal(precision)
+        self.slack = np.sqrt(np.where(graph.degrees > 0, graph.degrees, 1.0)) if normalised else np.ones(graph.n_users)
+        self.ridge, self.normalised = float(laplacian_ridge), normalised
+        self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
+        self.n_arms, self.feature_error = len(self.features), feature_error
+        self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
+
+    @property
+    def user_cov(self) -> NoReturn:  # type: ignore[override]
+        """Never there: raises."""
+        raise KernelError(
+            f"the covariance of all {self.n_users} users was asked for",
+            "a GraphKernel never writes it out",
+            "Use engine 'sparse', or a PoolKernel where the graph is small",
+        )
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return len(self.diagonal)
+
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether no two users have anything in common: a graph without edges."""
+        return int(self.weights.nnz) == 0
+
+    def user_variances(self) -> Array:
+        """Returns a lower bound of each user's prior variance, 1 / (degree + ridge)."""
+        return np.asarray(1.0 / self.diagonal)
+
+    def max_variance(self, met: list[Any]) -> float:
+        """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
+        return self._largest_arm_variance(met) / self.ridge
+
+    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
+        return float(self._arm_variance.max())
+
+    def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
+        """Never possible: raises."""
+        raise KernelError(
+            "another user covariance was given to a GraphKernel", "its graph stands for it", "Make a kernel anew"
+        )
+
+    def arm_cross(self, arms: Index, others: Index) -> Array:
+        """Returns K_x between two lists of rows."""
+        return np.asarray(self.features[arms] @ self.features[others].T)
+
+    def arm_diag(self, arms: Index) -> Array:
+        """Returns K_x(x, x) of these rows."""
+        return np.asarray(self._arm_variance.take(arms))
+
+
+def graph_kernel(
+    graph: UserGraph,
+    arm_kernel: ArmKernel,
+    pool: ArmPool,
+    *,
+    laplacian_ridge: float = 0.1,
+    normalised: bool = False,
+    feature_error: float = FEATURE_ERROR,
+) -> GraphKernel:
+    """Returns the kernel of engine "sparse": the paper's user kernel times an arm kernel, by features of the pool.
+
+    Args:
+        graph: The users and who is near whom.
+        arm_kernel: How alike two arms are.
+        pool: The arms.
+        laplacian_ridge: The paper's rho, > 0.
+        normalised: Whether the Laplacian is the normalised one.
+        feature_error: How much of an arm's prior variance may be lost, as a share of the largest one; 0 for none.
+
+    Examples:
+        >>> from coterie.kernels.arm import SquaredExponential
+        >>> pool = ArmPool(np.linspace(0, 1, 50)[:, None])
+        >>> graph_kernel(UserGraph.from_edges([("ana", "bo")]), SquaredExponential(1.0), pool).features.shape
+        (50, 3)
+    """
+    features, lost = arm_features(arm_kernel, pool, feature_error)
+    return GraphKernel(graph, features, laplacian_ridge=laplacian_ridge, normalised=normalised, feature_error=lost)
+
+
+def arm_features(arm_kernel: ArmKernel, pool: ArmPool, feature_error: float) -> tuple[Array, float]:
+    """Returns features whose products are the arm kernel on the pool, and the share of the variance they miss.
+
+    Those of a linear kernel are the arms' own; otherwise as many eigen-features of the pool as are needed. O(m^3).
+    """
+    if not (isinstance(feature_error, int | float | np.number) and 0 <= feature_error < 1):
+        raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
+    if isinstance(arm_kernel, Linear) and pool.dimension < len(pool):
+        offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)
+        return np.hstack([pool.features, offset]), 0.0
+    gram = checked_psd(arm_kernel.resolve(pool.features).gram(pool.features), len(pool), what="arm kernel on the pool")
+    values, vectors = np.linalg.eigh(gram)
+    scaled = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+    largest = float(gram.diagonal().max()) or 1.0
+    missing = gram.diagonal()[:, None] - np.cumsum(scaled**2, axis=1)
+    worst = missing.max(axis=0) / largest
+    kept = 1 + int(np.argmax(worst <= max(feature_error, len(pool) * np.finfo(float).eps)))
+    return scaled[:, :kept], max(float(worst[kept - 1]), 0.0)
+
+
+def _off_diagonal(precision: Any) -> Any:
+    """Returns the entries beside the diagonal, their sign changed."""
+    weights = -precision
+    weights.setdiag(0.0)
+    weights.eliminate_zeros()
+    return weights
