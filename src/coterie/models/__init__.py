@@ -8,6 +8,7 @@ from coterie.models.engines.features import FeaturesModel
 from coterie.models.engines.grid import GridModel
 from coterie.models.engines.hybrid import HybridModel, paper_switch
 from coterie.models.engines.linear import LinearModel
+from coterie.models.engines.sparse import SparseModel
 from coterie.models.history import History
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "HybridModel",
     "LinearModel",
     "Model",
+    "SparseModel",
     "choose_engine",
     "make_model",
     "paper_switch",

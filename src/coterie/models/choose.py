@@ -17,6 +17,7 @@ from coterie.models.engines.grid import GridModel, grid_bytes
 from coterie.models.engines.hybrid import HybridModel
 from coterie.models.engines.kinds import merged
 from coterie.models.engines.linear import LinearModel
+from coterie.models.engines.sparse import SparseModel
 from coterie.models.memory import available_memory
 from coterie.models.need import check_whole
 
@@ -28,6 +29,8 @@ ENGINES: Mapping[str, type[Model]] = {
     "hybrid": HybridModel,
     "linear": LinearModel,
 }
+GRAPH_ENGINES: Mapping[str, type[Model]] = {"sparse": SparseModel}  # on a GraphKernel; "auto" knows none of them
+ALL_ENGINES: Mapping[str, type[Model]] = {**ENGINES, **GRAPH_ENGINES}
 OPTIONS: Mapping[str, frozenset[str]] = {
     "dense": frozenset(),
     "exact": frozenset(),
@@ -35,6 +38,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
+    "sparse": frozenset({"eps", "accuracy", "max_pushes"}),
 }
 
 SMALL_GRID = 512
@@ -147,14 +151,15 @@ def make_model(
 
     Args:
         kernel: How alike two (user, arm) pairs are: `pool_kernel(user_cov, arm_kernel, pool)`, or
-            `FreeKernel(user_cov, arm_kernel)` for arms that are not known beforehand.
+            `FreeKernel(user_cov, arm_kernel)` for arms that are not known beforehand, or
+            `graph_kernel(graph, arm_kernel, pool)` for engine "sparse".
         noise_var: The noise variance of the rewards.
-        engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
+        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear"; "sparse" only by name.
         expected_rounds: A hint for "auto".
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_pushes (sparse).
 
     Examples:
         >>> import numpy as np
@@ -186,16 +191,16 @@ def make_model(
         engine, reason = choice.engine, choice.reason
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
-    if not isinstance(engine, str) or engine not in ENGINES:
-        remedy = or_similar(engine, ENGINES, "Use one of these")
-        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ENGINES)}", remedy)
+    if not isinstance(engine, str) or engine not in ALL_ENGINES:
+        remedy = or_similar(engine, ALL_ENGINES, "Use one of these")
+        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ALL_ENGINES, 7)}", remedy)
     unknown = sorted(set(options) - OPTIONS[engine])
     if unknown:
         known = listed(sorted(OPTIONS[engine])) or "none"
         raise UnknownNameError(
             f"engine option {unknown[0]!r} is unknown", f"options of engine {engine!r} are {known}", "Use one of these"
         )
-    model = ENGINES[engine](kernel, noise_var=noise_var, **options)
+    model = ALL_ENGINES[engine](kernel, noise_var=noise_var, **options)
     model.reason = reason
     return model
 
@@ -211,7 +216,7 @@ def restore_model(state: dict[str, Any], kernel: JointKernel) -> Model:
         >>> restore_model(model.state(), kernel).predict(0)[0]
         array([0., 1.])
     """
-    return ENGINES[state["engine"]].restored(state, kernel)
+    return ALL_ENGINES[state["engine"]].restored(state, kernel)
 
 
 def _checked_options(given: Mapping[str, Any] | None) -> dict[str, Any]:

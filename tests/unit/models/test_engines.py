@@ -23,7 +23,7 @@ from coterie.models import (
     make_model,
     paper_switch,
 )
-from coterie.models.choose import OPTIONS
+from coterie.models.choose import ALL_ENGINES, OPTIONS
 
 RNG = np.random.default_rng(0)
 KERNEL = PoolKernel(
@@ -234,7 +234,7 @@ def test_the_choice_of_engine_follows_the_cost_model() -> None:
 
 
 def test_every_engine_has_its_options_listed() -> None:
-    assert set(OPTIONS) == set(ENGINES)
+    assert set(OPTIONS) == set(ALL_ENGINES)
 
 
 def test_an_empty_batch_changes_nothing() -> None:

@@ -7,8 +7,9 @@ import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmKernel, ArmPool, FreeKernel, JointKernel, UserKernel, pool_kernel
+from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
+from coterie.kernels.graph import GraphKernel, graph_kernel
 from coterie.policies.following.clusters import Clusters
 from coterie.policies.following.followers import Follower, ScheduledNoise
 from coterie.policies.following.schedules import SpectralSchedule
@@ -125,8 +126,12 @@ def arm_kernel_for(name: str, recipe: Recipe, given: ArmKernel | None) -> ArmKer
     return given
 
 
-def joint_kernel_for(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> JointKernel:
-    """Returns the product of the two kernels, on the pool if there is one."""
+def joint_kernel_for(
+    users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None, engine: str
+) -> JointKernel:
+    """Returns the product of the two kernels, on the pool if there is one; engine "sparse" takes the graph itself."""
+    if engine == "sparse":
+        return _graph_kernel_for(users, graph, arm_kernel, arms)
     if arms is not None:
         return pool_kernel(users.matrix(graph), arm_kernel, arms)
     if not arm_kernel.resolved:
@@ -136,6 +141,17 @@ def joint_kernel_for(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel,
             "Pass arm_kernel=SquaredExponential(1.0) or another with a number, or arms=ArmPool(...)",
         )
     return FreeKernel(users.matrix(graph), arm_kernel)
+
+
+def _graph_kernel_for(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> GraphKernel:
+    if not isinstance(users, Green) or users.power != 1.0 or arms is None:
+        raise ParameterError(
+            f"engine 'sparse' was asked for with {users!r} and {arms!r}",
+            "it knows the user kernel Green of power 1, and a pool of arms",
+            "Pass user_kernel=Green(...) and arms=ArmPool(...), or use another engine",
+        )
+    ridge, normalised = users.laplacian_ridge, users.normalised
+    return graph_kernel(graph, arm_kernel, arms, laplacian_ridge=ridge, normalised=normalised)
 
 
 def learned_similarity(arms: ArmPool | None, seed: int) -> LearnedSimilarity:

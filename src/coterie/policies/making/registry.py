@@ -95,11 +95,11 @@ def make_policy(
             returns one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
-        engine: "auto", "dense", "exact", "features", "grid", "hybrid" or "linear".
+        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse".
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_pushes (sparse).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.
 
@@ -149,7 +149,7 @@ def make_policy(
     learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
     make = partial(
         make_model,
-        joint_kernel_for(users, graph, arm_kernel_for(name, recipe, arm_kernel), arms),
+        joint_kernel_for(users, graph, arm_kernel_for(name, recipe, arm_kernel), arms, engine),
         engine=engine,
         expected_rounds=expected_rounds,
         refresh_every=learned.every if learned else None,

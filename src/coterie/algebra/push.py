@@ -1,0 +1,291 @@
+"""Local solves of (L_rho (x) I + blocks) z = b by pushing residuals along a graph, first in, first out; compiled.
+
+The graph is CSR: indptr, indices, weights >= 0 beside a diagonal. `slot` says which users have a block and `inverse`
+holds the inverses of diagonal + block; the others only need a division. Numbers only: arrays in, arrays out.
+
+Where numba is missing the functions are plain Python: right, and far too slow. `COMPILED` says which.
+"""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import numpy as np
+
+try:
+    from numba import njit
+except ModuleNotFoundError:
+    njit = None
+
+COMPILED = njit is not None
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """Returns the function compiled on its first call, and kept on disk; itself where there is no numba."""
+    made: F = function if njit is None else njit(cache=True, fastmath={"contract", "reassoc"})(function)
+    return made
+
+
+@compiled
+def _norm(row: Any) -> float:
+    total = 0.0
+    for k in range(row.shape[0]):
+        total += row[k] * row[k]
+    return float(np.sqrt(total))
+
+
+@compiled
+def _step(row: Any, diagonal: float, block: int, inverse: Any, out: Any) -> None:
+    """Writes what a user's weights move by, for the residual of their row to vanish."""
+    width = row.shape[0]
+    if block < 0:
+        for k in range(width):
+            out[k] = row[k] / diagonal
+        return
+    for k in range(width):
+        total = 0.0
+        for j in range(width):
+            total += inverse[block, k, j] * row[j]
+        out[k] = total
+
+
+@compiled
+def push_local(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    diagonal: Any,
+    slack: Any,
+    slot: Any,
+    inverse: Any,
+    threshold: float,
+    most: int,
+    place: Any,
+    nodes: Any,
+    solution: Any,
+    residual: Any,
+    bound: Any,
+    ring: Any,
+    waiting: Any,
+    marks: Any,
+) -> bool:
+    """Pushes until no residual exceeds threshold * slack, or `most` pushes are made; False where room ran out.
+
+    A row of `solution`, `residual` and `bound` (never below the norm of the residual) is a user who was reached:
+    `nodes` names them and `place` finds them. `marks` holds how many there are, the ring's head and length, and the
+    pushes made. Called again with more room it goes on where it stopped.
+    """
+    width, room = solution.shape[1], nodes.shape[0]
+    step = np.empty(width)
+    while marks[2] > 0 and marks[3] < most:
+        here = ring[marks[1]]
+        user = nodes[here]
+        if marks[0] + indptr[user + 1] - indptr[user] > room:
+            return False
+        marks[1] = (marks[1] + 1) % room
+        marks[2] -= 1
+        waiting[here] = False
+        bound[here] = _norm(residual[here])
+        if bound[here] <= threshold * slack[user]:
+            continue
+        marks[3] += 1
+        _step(residual[here], diagonal[user], slot[user], inverse, step)
+        for k in range(width):
+            solution[here, k] += step[k]
+            residual[here, k] = 0.0
+        bound[here] = 0.0
+        size = _norm(step)
+        for edge in range(indptr[user], indptr[user + 1]):
+            other, weight = indices[edge], weights[edge]
+            there = place[other]
+            if there < 0:
+                there = marks[0]
+                marks[0] += 1
+                place[other], nodes[there] = there, other
+                solution[there] = 0.0
+                residual[there] = 0.0
+                bound[there] = 0.0
+                waiting[there] = False
+            for k in range(width):
+                residual[there, k] += weight * step[k]
+            bound[there] += weight * size
+            if not waiting[there] and bound[there] > threshold * slack[other]:
+                waiting[there] = True
+                ring[(marks[1] + marks[2]) % room] = there
+                marks[2] += 1
+    return True
+
+
+@compiled
+def push_block(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    diagonal: Any,
+    slack: Any,
+    slot: Any,
+    inverse: Any,
+    threshold: float,
+    most: int,
+    place: Any,
+    nodes: Any,
+    solution: Any,
+    residual: Any,
+    bound: Any,
+    ring: Any,
+    waiting: Any,
+    marks: Any,
+) -> bool:
+    """The same for a whole block of right-hand sides at once: rows of `solution` and `residual` are matrices."""
+    width, room = solution.shape[1], nodes.shape[0]
+    step = np.empty((width, width))
+    while marks[2] > 0 and marks[3] < most:
+        here = ring[marks[1]]
+        user = nodes[here]
+        if marks[0] + indptr[user + 1] - indptr[user] > room:
+            return False
+        marks[1] = (marks[1] + 1) % room
+        marks[2] -= 1
+        waiting[here] = False
+        bound[here] = _norm(residual[here].reshape(width * width))
+        if bound[here] <= threshold * slack[user]:
+            continue
+        marks[3] += 1
+        if slot[user] < 0:
+            for k in range(width):
+                for j in range(width):
+                    step[k, j] = residual[here, k, j] / diagonal[user]
+        else:
+            np.dot(inverse[slot[user]], residual[here], step)
+        solution[here] += step
+        residual[here] = 0.0
+        bound[here] = 0.0
+        size = _norm(step.reshape(width * width))
+        for edge in range(indptr[user], indptr[user + 1]):
+            other, weight = indices[edge], weights[edge]
+            there = place[other]
+            if there < 0:
+                there = marks[0]
+                marks[0] += 1
+                place[other], nodes[there] = there, other
+                solution[there] = 0.0
+                residual[there] = 0.0
+                bound[there] = 0.0
+                waiting[there] = False
+            for k in range(width):
+                for j in range(width):
+                    residual[there, k, j] += weight * step[k, j]
+            bound[there] += weight * size
+            if not waiting[there] and bound[there] > threshold * slack[other]:
+                waiting[there] = True
+                ring[(marks[1] + marks[2]) % room] = there
+                marks[2] += 1
+    return True
+
+
+@compiled
+def apply_solution(
+    amount: float,
+    threshold: float,
+    slack: Any,
+    nodes: Any,
+    count: int,
+    solution: Any,
+    residual: Any,
+    mean: Any,
+    left: Any,
+    ring: Any,
+    waiting: Any,
+    marks: Any,
+) -> None:
+    """Adds a solution to the weights and what it leaves to the kept residual; queues users where that is too large."""
+    width, room = solution.shape[1], ring.shape[0]
+    for here in range(count):
+        user = nodes[here]
+        for k in range(width):
+            mean[user, k] += amount * solution[here, k]
+            left[user, k] += amount * residual[here, k]
+        if not waiting[user] and _norm(left[user]) > threshold * slack[user]:
+            waiting[user] = True
+            ring[(marks[0] + marks[1]) % room] = user
+            marks[1] += 1
+
+
+@compiled
+def repair(
+    indptr: Any,
+    indices: Any,
+    weights: Any,
+    diagonal: Any,
+    slack: Any,
+    slot: Any,
+    inverse: Any,
+    threshold: float,
+    most: int,
+    mean: Any,
+    left: Any,
+    ring: Any,
+    waiting: Any,
+    marks: Any,
+) -> int:
+    """Pushes what is queued into the weights; returns the pushes made, `most` at most. The rest stays queued."""
+    width, room, made = mean.shape[1], ring.shape[0], 0
+    step = np.empty(width)
+    while marks[1] > 0 and made < most:
+        user = ring[marks[0]]
+        marks[0] = (marks[0] + 1) % room
+        marks[1] -= 1
+        waiting[user] = False
+        if _norm(left[user]) <= threshold * slack[user]:
+            continue
+        made += 1
+        _step(left[user], diagonal[user], slot[user], inverse, step)
+        for k in range(width):
+            mean[user, k] += step[k]
+            left[user, k] = 0.0
+        for edge in range(indptr[user], indptr[user + 1]):
+            other, weight = indices[edge], weights[edge]
+            for k in range(width):
+                left[other, k] += weight * step[k]
+            if not waiting[other] and _norm(left[other]) > threshold * slack[other]:
+                waiting[other] = True
+                ring[(marks[0] + marks[1]) % room] = other
+                marks[1] += 1
+    return made
+
+
+@compiled
+def shrink_marginals(
+    nodes: Any,
+    count: int,
+    solution: Any,
+    slack: Any,
+    cached: Any,
+    marginal: Any,
+    stale: Any,
+    error: float,
+    lowest: float,
+    highest: float,
+    own: int,
+) -> None:
+    """Takes one reward of user `own` off the marginal blocks of the others who have one, by no more than is proven.
+
+    A block loses z z' / scale, lowest <= scale <= highest, and z is known to within d = error * slack. For 0 < t < 1,
+    z z' >= (1 - t) zhat zhat' - (1/t - 1) d^2 I. With t = d / |zhat| the trace falls if |zhat| > width * d; where it
+    would not, the block stays, for data only shrink it, and what it should have lost is added to `stale`.
+    """
+    width = solution.shape[1]
+    for here in range(count):
+        user = nodes[here]
+        block = cached[user]
+        if block < 0 or user == own:
+            continue
+        size, off = _norm(solution[here]), error * slack[user]
+        if size <= 2 * width * off:
+            stale[block] += size * size / highest
+            continue
+        share = off / size
+        for k in range(width):
+            for j in range(width):
+                marginal[block, k, j] -= (1 - share) * solution[here, k] * solution[here, j] / highest
+            marginal[block, k, k] += off * (size - off) / lowest

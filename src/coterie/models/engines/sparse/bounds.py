@@ -1,0 +1,96 @@
+"""Upper bounds of variances by local solves whose error is of second order.
+
+With A z = b - r solved only so far, b' A^-1 b = b'z + z'r + r' A^-1 r, and 0 <= r' A^-1 r <= |r|^2 / ridge.
+"""
+
+from types import ModuleType
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.kernels.graph import GraphKernel
+from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
+from coterie.models.engines.sparse.workspace import Workspace
+
+FIRST_THRESHOLD = 0.05
+FINER = 0.25
+WORTH_A_BLOCK = 0.1
+
+
+class Bounds:
+    """Bounds of what is known of one user, on one graph.
+
+    Args:
+        push: The compiled functions.
+        kernel: The graph, and the arms' features.
+        accuracy: How far above the truth a bound may be, as a share of it, if `most` pushes reach so far.
+        most: The pushes of one solve, at most; of one with a block of right-hand sides as many fewer as it is wide.
+    """
+
+    def __init__(self, push: ModuleType, kernel: GraphKernel, *, accuracy: float, most: int) -> None:
+        self._push, self._kernel, self._accuracy, self._most = push, kernel, accuracy, most
+        self._width = kernel.features.shape[1]
+        self._alone = Workspace(kernel, (1,))
+        self._together = Workspace(kernel, (self._width, self._width))
+        self._nobody = np.full(kernel.n_users, -1, dtype=np.int32)
+        self._nothing = np.zeros((0, 1, 1))
+
+    def prior_variance(self, user: int) -> float:
+        """Returns an upper bound of [L_rho^-1]_uu, within the accuracy."""
+        work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.slack[user]
+        work.start(user, 1.0)
+        while True:
+            work.run(self._push.push_local, self._nobody, self._nothing, threshold, self._most)
+            cross, rest = work.products()
+            lower = float(work.solution[0, 0]) + cross
+            if rest / ridge <= self._accuracy * lower or work.pushes >= self._most:
+                return min(lower + rest / ridge, 1 / ridge)
+            threshold *= FINER
+            work.resume(threshold)
+
+    def marginal(self, user: int, data: DataBlocks) -> tuple[Array, float]:
+        """Returns an upper bound of [A^-1]_uu, and how much of its trace others' data may have to take off still.
+
+        It is that of the user's own data alone, unless others' seem to matter and make it lower.
+        """
+        own = self._by_own_data(user, self.prior_variance(user), data)
+        missed = self._known_by_others(data)
+        if missed <= WORTH_A_BLOCK * np.trace(own):
+            return own, missed
+        found = self._by_all_data(user, data)
+        return (found if np.trace(found) < np.trace(own) else own), 0.0
+
+    def _by_own_data(self, user: int, prior: float, data: DataBlocks) -> Array:
+        eye, place = np.eye(self._width), data.slot[user]
+        if place < 0:
+            return prior * eye
+        return symmetric(np.linalg.inv(eye / prior + data.precision[place]))
+
+    def _known_by_others(self, data: DataBlocks) -> float:
+        """Returns about how much of the trace the data of those reached by the last solve take off, itself left out.
+
+        One direction that is known well of a neighbour takes off g^2 diagonal, with g their covariance with the user.
+        """
+        work = self._alone
+        nodes = work.nodes[1 : work.count]
+        places = data.slot[nodes]
+        with_data = places >= 0
+        diagonal = self._kernel.diagonal[nodes[with_data]]
+        known = self._width - diagonal * np.einsum("kii->k", data.inverse[places[with_data]])
+        return float(np.sum(work.solution[1 : work.count, 0][with_data] ** 2 * diagonal * known))
+
+    def _by_all_data(self, user: int, data: DataBlocks) -> Array:
+        work, ridge, most = self._together, self._kernel.ridge, max(self._most // self._width, 1)
+        threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.slack[user]
+        work.start(user, np.eye(self._width))
+        while True:
+            work.run(self._push.push_block, data.slot, data.inverse, threshold, most)
+            cross, rest = work.products()
+            lower = float(np.trace(work.solution[0])) + cross
+            if rest / ridge <= self._accuracy * lower or work.pushes >= most:
+                break
+            threshold *= FINER
+            work.resume(threshold)
+        z = work.solution[: work.count].reshape(-1, self._width)
+        r = work.residual[: work.count].reshape(-1, self._width)
+        return symmetric(work.solution[0] + z.T @ r + (r.T @ r) / ridge)

@@ -1,0 +1,263 @@
+"""`SparseModel`: the belief in weight space on a graph of any size, by local solves."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array, Drift
+from coterie.errors import MissingExtraError, ParameterError
+from coterie.kernels.graph import GraphKernel
+from coterie.kernels.joint import JointKernel
+from coterie.models.base import DRIFT_TOLERANCE, Index
+from coterie.models.conditioned import ConditionedModel
+from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
+from coterie.models.engines.sparse.bounds import Bounds
+from coterie.models.engines.sparse.residual import Residual
+from coterie.models.engines.sparse.workspace import Workspace
+from coterie.models.need import check_whole
+
+COARSE = 0.02
+STALE_SHARE = 0.2
+
+
+class SparseModel(ConditionedModel):
+    """f(u, x) = w_u . features of x, the w_u alike along the graph; nothing of the size users x users is ever made.
+
+    The precision of all weights is A = L_rho (x) I plus one block for each user with data. A reward is one local solve
+    z = A^-1 (e_u (x) features): the weights move along z, the residual b - A w is kept exactly however early the solve
+    stops, and it is pushed on where it exceeds a threshold, `max_pushes` at a time; the rest waits for the next reward.
+
+    `error_bound` says how far a mean can be from the exact one, and it is true. Once nothing waits it is at most `eps`
+    of the user's prior std. The std is an upper bound: a user's block of A^-1 is computed when they are first decided
+    for, their own rewards are taken off it exactly, others' as far as is proven, and it is computed anew when
+    these may have taken off a fifth of it.
+
+    `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
+    no bound is stated. `max_variance` is an upper bound, that of a user without edges.
+
+    Args:
+        kernel: A GraphKernel.
+        noise_var: The noise variance of the rewards.
+        eps: How far a mean may be from the exact one, in units of the user's prior std.
+        accuracy: How far a fresh variance may be above the exact one, as a share of it.
+        max_pushes: The work of one solve, at most.
+    """
+
+    engine = "sparse"
+    stages = False
+    kernel: GraphKernel
+
+    def __init__(
+        self,
+        kernel: JointKernel,
+        *,
+        noise_var: float = 0.01,
+        eps: float = 0.1,
+        accuracy: float = 0.05,
+        max_pushes: int = 20_000,
+    ) -> None:
+        graph = require_graph(kernel)
+        self._push = load_push()
+        super().__init__(graph, noise_var=noise_var)
+        self.eps, self.accuracy = checked_share("eps", eps), checked_share("accuracy", accuracy)
+        check_whole("max_pushes", max_pushes)
+        self.max_pushes = int(max_pushes)
+        self._configure(graph, self._noise_var)
+        self._reset()
+
+    # The belief
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the belief."""
+        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes
+
+    @property
+    def n_waiting(self) -> int:
+        """Users whose residual is above the threshold, and waits to be pushed on."""
+        return self._residual.n_waiting
+
+    def read(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and an upper bound of the std; a block that is missing or stale is computed, and kept."""
+        place = self._marginals.slot[user]
+        if place < 0 or self._is_stale(place):
+            self._marginals.put(user, *self._bounds.marginal(user, self._data))
+        return self._read(user, arms, self._marginals.matrix[self._marginals.slot[user]])
+
+    def peek(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and std, and keeps nothing."""
+        return self._read(user, arms, self._block(user))
+
+    def read_covariance(self, user: int, arms: Index) -> Array:
+        """Returns the joint covariance, or rather one that is above it."""
+        rows = self._rows(arms)
+        return np.asarray(rows @ self._block(user) @ rows.T)
+
+    def prior_std(self, user: int, arms: Any = None) -> Array:
+        """Returns the std of these arms before any observation, or a little more: by half the accuracy at most."""
+        rows = self.checked_arms(arms)
+        return np.sqrt(self._bounds.prior_variance(self.checked_user(user)) * self.kernel.arm_diag(rows))
+
+    def error_bound(self, user: int, arms: Any = None) -> Array:
+        """Returns how far the mean of each of these arms can be from the exact one, at most. O(users that wait).
+
+        By diagonal dominance of A no weight vector is off by more than slack_u max_v |residual_v| / slack_v / ridge.
+        """
+        row, size = self.checked_user(user), np.sqrt(self.kernel.arm_diag(self.checked_arms(arms)))
+        return np.asarray(self._residual.level() * (self.kernel.slack[row] / self.kernel.ridge) * size)
+
+    def _rows(self, arms: Index) -> Array:
+        return self.kernel.features.take(arms, axis=0)
+
+    def _read(self, user: int, arms: Index, block: Array) -> tuple[Array, Array]:
+        rows = self._rows(arms)
+        variance = np.einsum("ij,ij->i", rows @ block, rows)
+        return rows @ self._residual.weights[user], np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
+
+    def _is_stale(self, place: int) -> bool:
+        return bool(self._marginals.stale[place] > STALE_SHARE * np.trace(self._marginals.matrix[place]))
+
+    def _block(self, user: int) -> Array:
+        place = self._marginals.slot[user]
+        return self._bounds.marginal(user, self._data)[0] if place < 0 else self._marginals.matrix[place]
+
+    # Learning
+
+    def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
+        return self._reward(user, self.kernel.features[arm], reward, self._noise_var)
+
+    def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
+        log_det = fit = 0.0
+        for user, arm, value, one in zip(users.tolist(), arms.tolist(), values.tolist(), noise.tolist(), strict=True):
+            variance, gap = self._reward(user, self.kernel.features[arm], value, one)
+            log_det, fit = log_det + float(np.log(variance)), fit + gap * gap / variance
+        return log_det, fit
+
+    def _reward(self, user: int, row: Array, value: float, noise: float) -> tuple[float, float]:
+        """Learns one reward; returns a lower bound of its predictive variance, noise included, and its surprise."""
+        work, ridge = self._work, self.kernel.ridge
+        self._solve(user, row)
+        about = float(row @ work.solution[0])
+        gap = value - float(row @ self._residual.weights[user])
+        cross, rest = work.products()
+        lowest = noise + max(about + cross, 0.0)
+        highest = noise + max(about + cross, 0.0) + rest / ridge
+        self._residual.add(work, gap / (noise + about))
+        self._data.add(user, row, noise)
+        self._shrink(user, row, noise, lowest, highest)
+        self._residual.repair(self._data, self.max_pushes)
+        return lowest, gap
+
+    def _solve(self, user: int, row: Array) -> None:
+        """Solves A z = e_u (x) row so far that the nearest are reached; `repair` goes on where it matters."""
+        share = min(COARSE, self.kernel.ridge / float(self.kernel.diagonal[user]))
+        threshold = share * float(np.linalg.norm(row)) / float(self.kernel.slack[user])
+        self._work.start(user, row)
+        self._work.run(self._push.push_local, self._data.slot, self._data.inverse, threshold, self.max_pushes)
+
+    def _shrink(self, user: int, row: Array, noise: float, lowest: float, highest: float) -> None:
+        work, cached = self._work, self._marginals
+        self._push.shrink_marginals(
+            work.nodes,
+            work.count,
+            work.solution,
+            self.kernel.slack,
+            cached.slot,
+            cached.matrix,
+            cached.stale,
+            work.level() / self.kernel.ridge,
+            lowest,
+            highest,
+            user,
+        )
+        cached.condition(user, row, noise)
+
+    # Bookkeeping
+
+    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
+        graph = require_graph(kernel)
+        super()._configure(graph, noise_var)
+        self._work = Workspace(graph, (graph.features.shape[1],))
+        self._bounds = Bounds(self._push, graph, accuracy=self.accuracy, most=self.max_pushes)
+
+    def _detach(self) -> None:
+        self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
+
+    def _reset(self) -> None:
+        width = self.kernel.features.shape[1]
+        self._residual = Residual(self._push, self.kernel, self.eps)
+        self._data = DataBlocks(self.kernel.diagonal, width)
+        self._marginals = MarginalBlocks(self.kernel.n_users, width)
+
+    def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
+        """Returns how far the kept residual and inverses are from ones computed anew, which it takes if beyond that.
+
+        The mean's drift is in units of what `eps` allows, the variance's relative. O(users x features + history).
+        """
+        fresh = self._residual.recomputed(self._data, self.history, self._noise_var)
+        mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / self._residual.threshold
+        inverses = [self._data.fresh_inverse(place) for place in range(len(self._data))]
+        gaps = [np.abs(self._data.inverse[i] - new).max() / np.abs(new).max() for i, new in enumerate(inverses)]
+        variance = float(max(gaps, default=0.0))
+        sound = max(mean, variance) <= tolerance
+        if not sound:
+            for place, new in enumerate(inverses):
+                self._data.inverse[place] = new
+            self._residual.take_residual(fresh)
+            self._residual.repair(self._data, self.max_pushes)
+        return Drift(mean, variance, tolerance, healed=not sound)
+
+    def explain(self) -> str:
+        """Returns in words which engine this is and why, and what it states."""
+        return (
+            f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
+            f"users whose residual waits; {len(self._data)} users have data, {len(self._marginals)} a variance kept."
+        )
+
+    def _belief(self) -> dict[str, Any]:
+        options = {"eps": self.eps, "accuracy": self.accuracy, "max_pushes": self.max_pushes}
+        parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
+        return options | parts
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self._push = load_push()
+        self.eps, self.accuracy, self.max_pushes = state["eps"], state["accuracy"], state["max_pushes"]
+        self._configure(kernel, self._noise_var)
+        self._reset()
+        self._residual.take(state["residual"])
+        self._data.take(state["data"])
+        self._marginals.take(state["marginals"])
+
+
+def require_graph(kernel: JointKernel) -> GraphKernel:
+    """Returns the kernel if it is the graph's own, and raises otherwise."""
+    if isinstance(kernel, GraphKernel):
+        return kernel
+    raise ParameterError(
+        f"engine 'sparse' was asked for with a {type(kernel).__name__}",
+        "it needs the graph itself: the user kernel Green with power 1, and a pool of arms",
+        "Use graph_kernel(graph, arm_kernel, pool), or another engine",
+    )
+
+
+def checked_share(name: str, value: Any) -> float:
+    """Returns the value as a float, or raises if it is not a finite number > 0."""
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if number and 0 < value < float("inf"):
+        return float(value)
+    raise ParameterError(f"{name} is {value!r}", "it is a finite number > 0", "Choose 0.1, or leave it out")
+
+
+def load_push() -> ModuleType:
+    """Returns the compiled functions, or says which extra brings them; imported here, for nothing else needs numba."""
+    from coterie.algebra import push
+
+    if not push.COMPILED:
+        raise MissingExtraError(
+            "engine 'sparse' needs 'numba', which is not installed",
+            "it belongs to the extra 'scale'",
+            "Install it: pip install '.[scale]' in a clone of the project",
+        )
+    return push

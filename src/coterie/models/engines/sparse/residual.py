@@ -1,0 +1,96 @@
+"""The weights of all users, and what is left of the equations they should solve."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.kernels.graph import GraphKernel
+from coterie.models.engines.sparse.blocks import DataBlocks
+from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
+from coterie.models.history import History
+
+
+class Residual:
+    """Weights w, the residual b - A w kept exactly, and a queue of the users where it exceeds the threshold.
+
+    The threshold is so small that residuals below it move no mean by more than `eps` of the user's prior std, of
+    which 1 / sqrt(degree + ridge) is a lower bound.
+    """
+
+    def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
+        shape = kernel.n_users, kernel.features.shape[1]
+        self._push, self._kernel = push, kernel
+        self.threshold = eps * kernel.ridge * float(np.min(1 / (np.sqrt(kernel.diagonal) * kernel.slack)))
+        self.weights, self.left = np.zeros(shape), np.zeros(shape)
+        self._ring = np.zeros(kernel.n_users, dtype=np.int64)
+        self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
+        self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(self.weights.nbytes + self.left.nbytes + self._ring.nbytes + self._waiting.nbytes)
+
+    @property
+    def n_waiting(self) -> int:
+        """Users in the queue."""
+        return int(self._marks[1])
+
+    def level(self) -> float:
+        """Returns a bound of every user's residual in units of slack."""
+        users = self._queue()
+        if len(users) == 0:
+            return self.threshold
+        sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.slack[users]
+        return max(self.threshold, float(sizes.max()))
+
+    def add(self, work: Workspace, amount: float) -> None:
+        """Moves the weights along a solution; what it leaves over joins the residual."""
+        queue = self._ring, self._waiting, self._marks
+        solved = work.nodes, work.count, work.solution, work.residual
+        held = self.weights, self.left
+        self._push.apply_solution(amount, self.threshold, self._kernel.slack, *solved, *held, *queue)
+
+    def repair(self, data: DataBlocks, most: int) -> None:
+        """Pushes what waits on, so many times at most."""
+        queue = self._ring, self._waiting, self._marks
+        graph = graph_arrays(self._kernel)
+        held = self.weights, self.left
+        self._push.repair(*graph, data.slot, data.inverse, self.threshold, most, *held, *queue)
+
+    def recomputed(self, data: DataBlocks, history: History, noise_var: float) -> Array:
+        """Returns b - A w from scratch."""
+        kernel, out = self._kernel, self._kernel.weights @ self.weights
+        out -= kernel.diagonal[:, None] * self.weights
+        users, rows = history.user_array(), kernel.features[history.arm_array()]
+        amounts = history.count_array() * history.mean_array() / noise_var
+        np.add.at(out, users, amounts[:, None] * rows)
+        for user, place in zip(data.users, range(len(data)), strict=True):
+            out[user] -= data.precision[place] @ self.weights[user]
+        return np.asarray(out)
+
+    def take_residual(self, left: Array) -> None:
+        """Takes another residual, and queues the users where it exceeds the threshold."""
+        self.left = left
+        self._enqueue(np.flatnonzero(np.linalg.norm(left, axis=1) > self.threshold * self._kernel.slack))
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `take` makes the same from, to the bit; nothing large is copied."""
+        return {"weights": self.weights, "left": self.left, "queue": self._queue()}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Takes a state, and its arrays."""
+        self.weights, self.left = state["weights"], state["left"]
+        self._enqueue(state["queue"])
+
+    def _queue(self) -> Any:
+        head, length = self._marks.tolist()
+        return self._ring[(head + np.arange(length)) % len(self._ring)]
+
+    def _enqueue(self, users: Any) -> None:
+        self._waiting[:] = False
+        self._waiting[users] = True
+        self._ring[: len(users)] = users
+        self._marks[:] = 0, len(users)

@@ -1,0 +1,104 @@
+"""Room for one local solve: the users that it reaches, and what it knows of them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.kernels.graph import GraphKernel
+
+FIRST_ROOM = 256
+WHOLE = NDArray[np.int64]
+
+
+class Workspace:
+    """A solve that grows from one user outwards; its arrays are kept for the next one.
+
+    Args:
+        kernel: The graph that is solved on.
+        shape: The shape of a user's row: (width,), or (width, width) for many right-hand sides at once.
+    """
+
+    __slots__ = ("_graph", "_slack", "bound", "marks", "nodes", "place", "residual", "ring", "solution", "waiting")
+
+    def __init__(self, kernel: GraphKernel, shape: tuple[int, ...]) -> None:
+        self._graph = graph_arrays(kernel)
+        self._slack = kernel.slack
+        self.place = np.full(kernel.n_users, -1, dtype=np.int32)
+        self.nodes = np.empty(FIRST_ROOM, dtype=np.int64)
+        self.solution, self.residual = np.empty((FIRST_ROOM, *shape)), np.empty((FIRST_ROOM, *shape))
+        self.bound = np.empty(FIRST_ROOM)
+        self.ring = np.empty(FIRST_ROOM, dtype=np.int64)
+        self.waiting = np.zeros(FIRST_ROOM, dtype=np.bool_)
+        self.marks = np.zeros(4, dtype=np.int64)  # users reached, head and length of the ring, pushes made
+
+    @property
+    def count(self) -> int:
+        """How many users were reached."""
+        return int(self.marks[0])
+
+    @property
+    def pushes(self) -> int:
+        """How many pushes were made."""
+        return int(self.marks[3])
+
+    def start(self, user: int, value: Any) -> None:
+        """Forgets the last solve, and begins one whose right-hand side is this value at this user."""
+        self.place[self.nodes[: self.count]] = -1
+        self.place[user], self.nodes[0], self.ring[0], self.waiting[0] = 0, user, 0, True
+        self.solution[0], self.residual[0] = 0.0, value
+        self.bound[0] = np.linalg.norm(self.residual[0])
+        self.marks[:] = 1, 0, 1, 0
+
+    def run(self, push: Callable[..., bool], slot: Any, inverse: Array, threshold: float, most: int) -> None:
+        """Pushes until no residual exceeds threshold * slack, or `most` pushes were made since the start."""
+        fixed = (*self._graph, slot, inverse, threshold, most)
+        while not push(
+            *fixed,
+            self.place,
+            self.nodes,
+            self.solution,
+            self.residual,
+            self.bound,
+            self.ring,
+            self.waiting,
+            self.marks,
+        ):
+            self._grow()
+
+    def resume(self, threshold: float) -> None:
+        """Queues everybody whose residual exceeds a smaller threshold than the last."""
+        count = self.count
+        over = np.flatnonzero(self.bound[:count] > threshold * self._slack[self.nodes[:count]])
+        self.waiting[:count] = False
+        self.waiting[over] = True
+        self.ring[: len(over)] = over
+        self.marks[1:3] = 0, len(over)
+
+    def level(self) -> float:
+        """Returns the largest residual in units of slack, or a little more."""
+        return float(np.max(self.bound[: self.count] / self._slack[self.nodes[: self.count]]))
+
+    def products(self) -> tuple[float, float]:
+        """Returns <z, r> and <r, r>, of traces where there are many right-hand sides."""
+        z, r = self.solution[: self.count], self.residual[: self.count]
+        return float(np.vdot(z, r)), float(np.vdot(r, r))
+
+    def _grow(self) -> None:
+        room = len(self.ring)
+        queued = self.ring[(self.marks[1] + np.arange(self.marks[2])) % room]
+        for name in ("nodes", "solution", "residual", "bound", "ring", "waiting"):
+            old = getattr(self, name)
+            new = np.empty((2 * room, *old.shape[1:]), dtype=old.dtype)
+            new[: self.count] = old[: self.count]
+            setattr(self, name, new)
+        self.ring[: len(queued)] = queued
+        self.marks[1] = 0
+
+
+def graph_arrays(kernel: GraphKernel) -> tuple[Any, ...]:
+    """Returns what every compiled function takes of the graph: indptr, indices, weights, diagonal and slack."""
+    weights = kernel.weights
+    return weights.indptr, weights.indices, weights.data, kernel.diagonal, kernel.slack
