@@ -221,3 +221,58 @@ def test_other_kernels_are_refused() -> None:
 def test_an_option_out_of_range_is_refused(name: str) -> None:
     with pytest.raises(ParameterError, match=name):
         make_model(GraphKernel(ct.make_graph("ring", 5), np.eye(2)), engine="sparse", engine_options={name: 0})
+
+
+def hostile(name: str) -> ct.UserGraph:
+    rng = np.random.default_rng(0)
+    if name == "hub":
+        return ct.UserGraph.from_edges([(0, i) for i in range(1, 60)], users=range(60))
+    if name == "path":
+        return ct.UserGraph.from_edges([(i, i + 1) for i in range(59)])
+    pairs = {tuple(sorted(map(int, rng.integers(50, size=2)))) for _ in range(120)}  # ten users are left alone
+    return ct.UserGraph.from_edges(
+        [(*p, float(10 ** rng.uniform(-4, 4))) for p in pairs if p[0] < p[1]], users=range(60)
+    )
+
+
+@pytest.mark.parametrize("ridge", [1e-4, 1.0, 1e2])
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("name", ["hub", "path", "weights"])
+def test_the_bounds_are_true_on_hostile_graphs(name: str, ridge: float, normalised: bool) -> None:
+    model, reference = make_case(hostile(name), ridge=ridge, normalised=normalised, max_pushes=500)
+    for user in play(model, reference, 25):
+        assert_bounds_hold(model, reference, user)
+
+
+@pytest.mark.parametrize("size", [1e6, 1e12, 1e18])
+def test_the_bound_allows_for_rounding_of_huge_rewards(size: float) -> None:
+    model, reference = make_case(ct.make_graph("sbm", 20, seed=1))
+    for reward in (size, -size, 1.0, size / 3):
+        model.update(3, 1, reward)
+        model.update(5, 2, -reward)
+        reference.update_many([3, 5], [1, 2], [reward, -reward])
+    gap = np.abs(model.predict(4)[0] - reference.predict(4)[0])
+    assert np.all(gap <= model.error_bound(4) + 1e-15 * size)
+
+
+def test_many_rewards_of_one_user_stay_within_the_bounds() -> None:
+    model, reference = make_case(ct.make_graph("ring", 12))
+    rng = np.random.default_rng(0)
+    rounds = [(0, int(rng.integers(8)), float(rng.normal())) for _ in range(2000)]
+    for one in rounds:
+        model.learn(*one)
+    reference.update_many(*zip(*rounds, strict=True))
+    for user in (0, 1, 6):
+        assert_bounds_hold(model, reference, user)
+    assert model.check().variance < 1e-8
+
+
+def test_a_hub_with_more_neighbours_than_there_is_room_for_still_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("coterie.models.engines.sparse.bounds.MOST_BYTES", 1.0)
+    graph = ct.UserGraph.from_edges([(0, i) for i in range(1, 400)], users=range(400))
+    model, reference = make_case(graph)
+    users = list(range(400))
+    model.update_many(users, [1] * 400, [1.0] * 400)
+    reference.update_many(users, [1] * 400, [1.0] * 400)
+    assert_bounds_hold(model, reference, 0)
+    assert_bounds_hold(model, reference, 1)

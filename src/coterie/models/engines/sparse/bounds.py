@@ -15,6 +15,7 @@ from coterie.models.engines.sparse.workspace import Workspace
 FIRST_THRESHOLD = 0.05
 FINER = 0.25
 WORTH_A_BLOCK = 0.1
+MOST_BYTES = 2**26
 
 
 class Bounds:
@@ -31,7 +32,7 @@ class Bounds:
         self._push, self._kernel, self._accuracy, self._most = push, kernel, accuracy, most
         self._width = kernel.features.shape[1]
         self._alone = Workspace(kernel, (1,))
-        self._together = Workspace(kernel, (self._width, self._width))
+        self._together = Workspace(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
         self._nobody = np.full(kernel.n_users, -1, dtype=np.int32)
         self._nothing = np.zeros((0, 1, 1))
 
@@ -40,10 +41,10 @@ class Bounds:
         work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.slack[user]
         work.start(user, 1.0)
         while True:
-            work.run(self._push.push_local, self._nobody, self._nothing, threshold, self._most)
+            settled = work.run(self._push.push_local, self._nobody, self._nothing, threshold, self._most)
             cross, rest = work.products()
             lower = float(work.solution[0, 0]) + cross
-            if rest / ridge <= self._accuracy * lower or work.pushes >= self._most:
+            if rest / ridge <= self._accuracy * lower or not settled:
                 return min(lower + rest / ridge, 1 / ridge)
             threshold *= FINER
             work.resume(threshold)
@@ -84,10 +85,10 @@ class Bounds:
         threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.slack[user]
         work.start(user, np.eye(self._width))
         while True:
-            work.run(self._push.push_block, data.slot, data.inverse, threshold, most)
+            settled = work.run(self._push.push_block, data.slot, data.inverse, threshold, most)
             cross, rest = work.products()
             lower = float(np.trace(work.solution[0])) + cross
-            if rest / ridge <= self._accuracy * lower or work.pushes >= most:
+            if rest / ridge <= self._accuracy * lower or not settled:
                 break
             threshold *= FINER
             work.resume(threshold)

@@ -55,7 +55,7 @@ class SparseModel(ConditionedModel):
         noise_var: float = 0.01,
         eps: float = 0.1,
         accuracy: float = 0.05,
-        max_pushes: int = 20_000,
+        max_pushes: int = 15_000,
     ) -> None:
         graph = require_graph(kernel)
         self._push = load_push()

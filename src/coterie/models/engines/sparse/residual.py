@@ -11,6 +11,8 @@ from coterie.models.engines.sparse.blocks import DataBlocks
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 from coterie.models.history import History
 
+ROUNDING = 1e-13
+
 
 class Residual:
     """Weights w, the residual b - A w kept exactly, and a queue of the users where it exceeds the threshold.
@@ -27,6 +29,7 @@ class Residual:
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
+        self._rounding = 0.0
 
     @property
     def nbytes(self) -> int:
@@ -39,18 +42,18 @@ class Residual:
         return int(self._marks[1])
 
     def level(self) -> float:
-        """Returns a bound of every user's residual in units of slack."""
+        """Returns a bound of every user's residual in units of slack, what rounding may add to it included."""
         users = self._queue()
-        if len(users) == 0:
-            return self.threshold
         sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.slack[users]
-        return max(self.threshold, float(sizes.max()))
+        return max(self.threshold, float(sizes.max(initial=0.0))) + self._rounding
 
     def add(self, work: Workspace, amount: float) -> None:
         """Moves the weights along a solution; what it leaves over joins the residual."""
         queue = self._ring, self._waiting, self._marks
         solved = work.nodes, work.count, work.solution, work.residual
         held = self.weights, self.left
+        # What is added to a row never exceeds amount * |features|; some hundreds of sums are each off by 1e-16 of that.
+        self._rounding += ROUNDING * abs(amount) * work.start_size
         self._push.apply_solution(amount, self.threshold, self._kernel.slack, *solved, *held, *queue)
 
     def repair(self, data: DataBlocks, most: int) -> None:
@@ -78,11 +81,12 @@ class Residual:
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
-        return {"weights": self.weights, "left": self.left, "queue": self._queue()}
+        kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
+        return {"rounding": self._rounding, **kept}
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
-        self.weights, self.left = state["weights"], state["left"]
+        self.weights, self.left, self._rounding = state["weights"], state["left"], state["rounding"]
         self._enqueue(state["queue"])
 
     def _queue(self) -> Any:

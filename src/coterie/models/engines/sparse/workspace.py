@@ -19,12 +19,27 @@ class Workspace:
     Args:
         kernel: The graph that is solved on.
         shape: The shape of a user's row: (width,), or (width, width) for many right-hand sides at once.
+        most_bytes: How much it may grow to; a hub has more neighbours than there is room for.
     """
 
-    __slots__ = ("_graph", "_slack", "bound", "marks", "nodes", "place", "residual", "ring", "solution", "waiting")
+    __slots__ = (
+        "_graph",
+        "_most_room",
+        "_slack",
+        "bound",
+        "marks",
+        "nodes",
+        "place",
+        "residual",
+        "ring",
+        "solution",
+        "start_size",
+        "waiting",
+    )
 
-    def __init__(self, kernel: GraphKernel, shape: tuple[int, ...]) -> None:
+    def __init__(self, kernel: GraphKernel, shape: tuple[int, ...], *, most_bytes: float = float("inf")) -> None:
         self._graph = graph_arrays(kernel)
+        self._most_room = most_bytes / (16 * int(np.prod(shape)))  # a solution and a residual of 8 bytes a number
         self._slack = kernel.slack
         self.place = np.full(kernel.n_users, -1, dtype=np.int32)
         self.nodes = np.empty(FIRST_ROOM, dtype=np.int64)
@@ -33,6 +48,7 @@ class Workspace:
         self.ring = np.empty(FIRST_ROOM, dtype=np.int64)
         self.waiting = np.zeros(FIRST_ROOM, dtype=np.bool_)
         self.marks = np.zeros(4, dtype=np.int64)  # users reached, head and length of the ring, pushes made
+        self.start_size = 0.0  # of the right-hand side, in units of slack
 
     @property
     def count(self) -> int:
@@ -50,10 +66,11 @@ class Workspace:
         self.place[user], self.nodes[0], self.ring[0], self.waiting[0] = 0, user, 0, True
         self.solution[0], self.residual[0] = 0.0, value
         self.bound[0] = np.linalg.norm(self.residual[0])
+        self.start_size = float(self.bound[0] / self._slack[user])
         self.marks[:] = 1, 0, 1, 0
 
-    def run(self, push: Callable[..., bool], slot: Any, inverse: Array, threshold: float, most: int) -> None:
-        """Pushes until no residual exceeds threshold * slack, or `most` pushes were made since the start."""
+    def run(self, push: Callable[..., bool], slot: Any, inverse: Array, threshold: float, most: int) -> bool:
+        """Pushes until no residual exceeds threshold * slack; False if pushes or room ran out before."""
         fixed = (*self._graph, slot, inverse, threshold, most)
         while not push(
             *fixed,
@@ -66,7 +83,10 @@ class Workspace:
             self.waiting,
             self.marks,
         ):
+            if 2 * len(self.ring) > self._most_room:
+                return False
             self._grow()
+        return self.pushes < most
 
     def resume(self, threshold: float) -> None:
         """Queues everybody whose residual exceeds a smaller threshold than the last."""
