@@ -27,6 +27,7 @@ class SparseModel(ConditionedModel):
     The precision of all weights is A = L_rho (x) I plus one block for each user with data. A reward is one local solve
     z = A^-1 (e_u (x) features): the weights move along z, the residual b - A w is kept exactly however early the solve
     stops, and it is pushed on where it exceeds a threshold, `max_pushes` at a time; the rest waits for the next reward.
+    Among a thousand users or fewer nothing waits: what pushes do not settle soon, conjugate gradients do.
 
     `error_bound` says how far a mean can be from the exact one, and it is true. Once nothing waits it is at most `eps`
     of the user's prior std. The std is an upper bound: a user's block of A^-1 is computed when they are first decided

@@ -8,10 +8,14 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.models.engines.sparse.blocks import DataBlocks
+from coterie.models.engines.sparse.everywhere import Everywhere
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 from coterie.models.history import History
 
 ROUNDING = 1e-13
+SAFETY = 0.5
+FEW = 1000
+ROUNDS_AMONG_FEW = 5
 
 
 class Residual:
@@ -30,6 +34,8 @@ class Residual:
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
         self._rounding = 0.0
+        # What all users have in common decays by the ridge alone, so among few users pushes may go round and round.
+        self.few = kernel.n_users <= FEW
 
     @property
     def nbytes(self) -> int:
@@ -57,22 +63,25 @@ class Residual:
         self._push.apply_solution(amount, self.threshold, self._kernel.slack, *solved, *held, *queue)
 
     def repair(self, data: DataBlocks, most: int) -> None:
-        """Pushes what waits on, so many times at most."""
+        """Pushes what waits on, so many times at most; among few users solves for all instead of many more."""
         queue = self._ring, self._waiting, self._marks
         graph = graph_arrays(self._kernel)
         held = self.weights, self.left
+        if self.few:
+            most = min(most, ROUNDS_AMONG_FEW * self._kernel.n_users)
         self._push.repair(*graph, data.slot, data.inverse, self.threshold, most, *held, *queue)
+        if self.few and self.n_waiting:
+            more, left = Everywhere(self._kernel, data).solve(self.left, SAFETY * self.threshold)
+            self.weights += more
+            self.take_residual(left)
 
     def recomputed(self, data: DataBlocks, history: History, noise_var: float) -> Array:
         """Returns b - A w from scratch."""
-        kernel, out = self._kernel, self._kernel.weights @ self.weights
-        out -= kernel.diagonal[:, None] * self.weights
-        users, rows = history.user_array(), kernel.features[history.arm_array()]
+        out = -Everywhere(self._kernel, data).times(self.weights)
         amounts = history.count_array() * history.mean_array() / noise_var
-        np.add.at(out, users, amounts[:, None] * rows)
-        for user, place in zip(data.users, range(len(data)), strict=True):
-            out[user] -= data.precision[place] @ self.weights[user]
-        return np.asarray(out)
+        rows = self._kernel.features[history.arm_array()]
+        np.add.at(out, history.user_array(), amounts[:, None] * rows)
+        return out
 
     def take_residual(self, left: Array) -> None:
         """Takes another residual, and queues the users where it exceeds the threshold."""
