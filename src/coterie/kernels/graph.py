@@ -152,4 +152,6 @@ def _off_diagonal(precision: Any) -> Any:
     weights = -precision
     weights.setdiag(0.0)
     weights.eliminate_zeros()
+    for array in (weights.data, weights.indices, weights.indptr):
+        array.flags.writeable = False  # as those of a graph are: compiled code tells the two apart
     return weights

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.algebra import push
 from coterie.errors import KernelError, ParameterError
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph import GraphKernel, graph_kernel
@@ -211,6 +212,20 @@ def test_a_policy_chooses_as_the_exact_one_does() -> None:
         for policy in both:
             policy.update(user, choices[1].arm, reward)
     assert same >= 54
+
+
+def test_all_is_compiled_when_the_model_is_made() -> None:
+    names = ("push_local", "push_block", "apply_solution", "repair", "shrink_marginals")
+    model, reference = make_case(ct.make_graph("sbm", 30, seed=1))
+
+    def compiled() -> list[int]:
+        return [len(getattr(push, name).signatures) for name in names]
+
+    before = compiled()
+    for user in play(model, reference, 40):
+        model.predict(user)
+    assert min(before) > 0
+    assert compiled() == before
 
 
 def test_the_covariance_of_all_users_is_never_made() -> None:

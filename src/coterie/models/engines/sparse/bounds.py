@@ -36,6 +36,13 @@ class Bounds:
         self._nobody = np.full(kernel.n_users, -1, dtype=np.int32)
         self._nothing = np.zeros((0, 1, 1))
 
+    def warm_up(self, data: DataBlocks) -> None:
+        """Calls what is compiled with nothing to do."""
+        self._alone.start(0, 0.0)
+        self._alone.run(self._push.push_local, self._nobody, self._nothing, 1.0, 1)
+        self._together.start(0, 0.0)
+        self._together.run(self._push.push_block, data.slot, data.inverse, 1.0, 1)
+
     def prior_variance(self, user: int) -> float:
         """Returns an upper bound of [L_rho^-1]_uu, within the accuracy."""
         work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.slack[user]

@@ -1,18 +1,17 @@
 """`SparseModel`: the belief in weight space on a graph of any size, by local solves."""
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array, Drift
-from coterie.errors import MissingExtraError, ParameterError
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
+from coterie.models.engines.sparse.needs import checked_share, load_push, require_graph
 from coterie.models.engines.sparse.residual import Residual
 from coterie.models.engines.sparse.workspace import Workspace
 from coterie.models.need import check_whole
@@ -66,6 +65,7 @@ class SparseModel(ConditionedModel):
         self.max_pushes = int(max_pushes)
         self._configure(graph, self._noise_var)
         self._reset()
+        self._warm_up()
 
     # The belief
 
@@ -191,6 +191,16 @@ class SparseModel(ConditionedModel):
         self._data = DataBlocks(self.kernel.diagonal, width)
         self._marginals = MarginalBlocks(self.kernel.n_users, width)
 
+    def _warm_up(self) -> None:
+        """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
+        nothing = np.zeros(self.kernel.features.shape[1])
+        self._work.start(0, nothing)
+        self._work.run(self._push.push_local, self._data.slot, self._data.inverse, 1.0, 1)
+        self._bounds.warm_up(self._data)
+        self._residual.add(self._work, 0.0)
+        self._residual.repair(self._data, 0)
+        self._shrink(0, nothing, 1.0, 1.0, 1.0)
+
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns how far the kept residual and inverses are from ones computed anew, which it takes if beyond that.
 
@@ -227,38 +237,7 @@ class SparseModel(ConditionedModel):
         self.eps, self.accuracy, self.max_pushes = state["eps"], state["accuracy"], state["max_pushes"]
         self._configure(kernel, self._noise_var)
         self._reset()
+        self._warm_up()
         self._residual.take(state["residual"])
         self._data.take(state["data"])
         self._marginals.take(state["marginals"])
-
-
-def require_graph(kernel: JointKernel) -> GraphKernel:
-    """Returns the kernel if it is the graph's own, and raises otherwise."""
-    if isinstance(kernel, GraphKernel):
-        return kernel
-    raise ParameterError(
-        f"engine 'sparse' was asked for with a {type(kernel).__name__}",
-        "it needs the graph itself: the user kernel Green with power 1, and a pool of arms",
-        "Use graph_kernel(graph, arm_kernel, pool), or another engine",
-    )
-
-
-def checked_share(name: str, value: Any) -> float:
-    """Returns the value as a float, or raises if it is not a finite number > 0."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if number and 0 < value < float("inf"):
-        return float(value)
-    raise ParameterError(f"{name} is {value!r}", "it is a finite number > 0", "Choose 0.1, or leave it out")
-
-
-def load_push() -> ModuleType:
-    """Returns the compiled functions, or says which extra brings them; imported here, for nothing else needs numba."""
-    from coterie.algebra import push
-
-    if not push.COMPILED:
-        raise MissingExtraError(
-            "engine 'sparse' needs 'numba', which is not installed",
-            "it belongs to the extra 'scale'",
-            "Install it: pip install '.[scale]' in a clone of the project",
-        )
-    return push
