@@ -69,11 +69,11 @@ def push_local(
     waiting: Any,
     marks: Any,
 ) -> bool:
-    """Pushes until no residual exceeds threshold * slack, or `most` pushes are made; False where room ran out.
+    """Pushes until no residual exceeds threshold * slack, or the work reaches `most`; False where room ran out.
 
     A row of `solution`, `residual` and `bound` (never below the norm of the residual) is a user who was reached:
     `nodes` names them and `place` finds them. `marks` holds how many there are, the ring's head and length, and the
-    pushes made. Called again with more room it goes on where it stopped.
+    work done: one for each push and each edge it goes along. Called again with more room it goes on where it stopped.
     """
     width, room = solution.shape[1], nodes.shape[0]
     step = np.empty(width)
@@ -88,7 +88,7 @@ def push_local(
         bound[here] = _norm(residual[here])
         if bound[here] <= threshold * slack[user]:
             continue
-        marks[3] += 1
+        marks[3] += 1 + indptr[user + 1] - indptr[user]
         _step(residual[here], diagonal[user], slot[user], inverse, step)
         for k in range(width):
             solution[here, k] += step[k]
@@ -150,7 +150,7 @@ def push_block(
         bound[here] = _norm(residual[here].reshape(width * width))
         if bound[here] <= threshold * slack[user]:
             continue
-        marks[3] += 1
+        marks[3] += 1 + indptr[user + 1] - indptr[user]
         if slot[user] < 0:
             for k in range(width):
                 for j in range(width):
@@ -228,7 +228,7 @@ def repair(
     waiting: Any,
     marks: Any,
 ) -> int:
-    """Pushes what is queued into the weights; returns the pushes made, `most` at most. The rest stays queued."""
+    """Pushes what is queued into the weights until the work reaches `most`, and returns it. The rest stays queued."""
     width, room, made = mean.shape[1], ring.shape[0], 0
     step = np.empty(width)
     while marks[1] > 0 and made < most:
@@ -238,7 +238,7 @@ def repair(
         waiting[user] = False
         if _norm(left[user]) <= threshold * slack[user]:
             continue
-        made += 1
+        made += 1 + indptr[user + 1] - indptr[user]
         _step(left[user], diagonal[user], slot[user], inverse, step)
         for k in range(width):
             mean[user, k] += step[k]

@@ -77,7 +77,7 @@ def test_the_bounds_are_true_at_every_step(
 def test_the_bounds_are_true_on_any_graph_and_with_any_cap(
     graph: ct.UserGraph, ridge: float, normalised: bool, cap: int
 ) -> None:
-    model, reference = make_case(graph, ridge=ridge, normalised=normalised, max_pushes=cap, as_if_many=True)
+    model, reference = make_case(graph, ridge=ridge, normalised=normalised, max_work=cap, as_if_many=True)
     for user in play(model, reference, 12):
         assert_bounds_hold(model, reference, user)
 
@@ -100,6 +100,15 @@ def test_the_std_is_close_to_the_exact_one(ridge: float) -> None:
     assert model.prior_std(3) == pytest.approx(reference.prior_std(3), rel=0.03)
 
 
+def test_a_hub_does_not_set_the_threshold_for_all() -> None:
+    edges = [(0, i) for i in range(1, 300)] + [(i, i + 1) for i in range(1, 299)]
+    model, _ = make_case(ct.UserGraph.from_edges(edges), ridge=0.5)
+    relative = np.array([(model.error_bound(user) / model.prior_std(user)).max() for user in range(0, 300, 10)])
+    assert relative[0] > 0.1  # the hub's own
+    assert np.all(relative[1:] <= 0.1)
+    assert model.error_bound(0) == pytest.approx(model.error_bound(5))
+
+
 def test_a_smaller_eps_comes_closer_and_costs_more() -> None:
     graph = ct.make_graph("sbm", 60, seed=1)
     gaps = []
@@ -112,7 +121,7 @@ def test_a_smaller_eps_comes_closer_and_costs_more() -> None:
 
 def test_what_is_over_the_cap_waits_and_the_bound_says_so() -> None:
     graph = ct.make_graph("sbm", 60, seed=1)
-    model, reference = make_case(graph, max_pushes=1, as_if_many=True)
+    model, reference = make_case(graph, max_work=1, as_if_many=True)
     settled = make_case(graph)[0].error_bound(0).max()
     for user in play(model, reference, 30):
         assert_bounds_hold(model, reference, user)
@@ -179,7 +188,7 @@ def test_a_damaged_residual_is_found_and_mended() -> None:
 
 
 def test_a_state_gives_the_same_model_to_the_bit() -> None:
-    model, reference = make_case(ct.make_graph("sbm", 30, seed=1), max_pushes=30)
+    model, reference = make_case(ct.make_graph("sbm", 30, seed=1), max_work=30)
     for user in play(model, reference, 30):
         model.predict(user)
     copied = {key: _copied(value) for key, value in model.state().items()}
@@ -244,7 +253,7 @@ def test_other_kernels_are_refused() -> None:
         ct.make_policy("lk-gp-ucb", graph=graph, arms=arms, user_kernel=ct.Heat(), engine="sparse")
 
 
-@pytest.mark.parametrize("name", ["eps", "accuracy", "max_pushes"])
+@pytest.mark.parametrize("name", ["eps", "accuracy", "max_work"])
 def test_an_option_out_of_range_is_refused(name: str) -> None:
     with pytest.raises(ParameterError, match=name):
         make_model(GraphKernel(ct.make_graph("ring", 5), np.eye(2)), engine="sparse", engine_options={name: 0})
@@ -266,7 +275,7 @@ def hostile(name: str) -> ct.UserGraph:
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("name", ["hub", "path", "weights"])
 def test_the_bounds_are_true_on_hostile_graphs(name: str, ridge: float, normalised: bool) -> None:
-    model, reference = make_case(hostile(name), ridge=ridge, normalised=normalised, max_pushes=500, as_if_many=True)
+    model, reference = make_case(hostile(name), ridge=ridge, normalised=normalised, max_work=500, as_if_many=True)
     for user in play(model, reference, 25):
         assert_bounds_hold(model, reference, user)
 

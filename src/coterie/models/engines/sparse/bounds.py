@@ -24,8 +24,8 @@ class Bounds:
     Args:
         push: The compiled functions.
         kernel: The graph, and the arms' features.
-        accuracy: How far above the truth a bound may be, as a share of it, if `most` pushes reach so far.
-        most: The pushes of one solve, at most; of one with a block of right-hand sides as many fewer as it is wide.
+        accuracy: How far above the truth a bound may be, as a share of it, if so much work reaches so far.
+        most: The work of one solve, at most; with a block of right-hand sides it is as much less as that is wide.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, accuracy: float, most: int) -> None:

@@ -25,13 +25,14 @@ class SparseModel(ConditionedModel):
 
     The precision of all weights is A = L_rho (x) I plus one block for each user with data. A reward is one local solve
     z = A^-1 (e_u (x) features): the weights move along z, the residual b - A w is kept exactly however early the solve
-    stops, and it is pushed on where it exceeds a threshold, `max_pushes` at a time; the rest waits for the next reward.
+    stops, and it is pushed on where it exceeds a threshold, `max_work` at a time; the rest waits for the next reward.
     Among a thousand users or fewer nothing waits: what pushes do not settle soon, conjugate gradients do.
 
     `error_bound` says how far a mean can be from the exact one, and it is true. Once nothing waits it is at most `eps`
-    of the user's prior std. The std is an upper bound: a user's block of A^-1 is computed when they are first decided
-    for, their own rewards are taken off it exactly, others' as far as is proven, and it is computed anew when
-    these may have taken off a fifth of it.
+    of the user's prior std, but for the hundredth of users with the highest degrees.
+
+    The std is an upper bound: a user's block of A^-1 is computed when they are first decided for, their own rewards are
+    taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off a fifth.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
@@ -39,9 +40,9 @@ class SparseModel(ConditionedModel):
     Args:
         kernel: A GraphKernel.
         noise_var: The noise variance of the rewards.
-        eps: How far a mean may be from the exact one, in units of the user's prior std.
+        eps: How far a mean may be from the exact one, in units of the user's prior std; see above for hubs.
         accuracy: How far a fresh variance may be above the exact one, as a share of it.
-        max_pushes: The work of one solve, at most.
+        max_work: The work of one solve, at most: pushes, and edges they go along.
     """
 
     engine = "sparse"
@@ -55,14 +56,14 @@ class SparseModel(ConditionedModel):
         noise_var: float = 0.01,
         eps: float = 0.1,
         accuracy: float = 0.05,
-        max_pushes: int = 15_000,
+        max_work: int = 150_000,
     ) -> None:
         graph = require_graph(kernel)
         self._push = load_push()
         super().__init__(graph, noise_var=noise_var)
         self.eps, self.accuracy = checked_share("eps", eps), checked_share("accuracy", accuracy)
-        check_whole("max_pushes", max_pushes)
-        self.max_pushes = int(max_pushes)
+        check_whole("max_work", max_work)
+        self.max_work = int(max_work)
         self._configure(graph, self._noise_var)
         self._reset()
         self._warm_up()
@@ -147,7 +148,7 @@ class SparseModel(ConditionedModel):
         self._residual.add(work, gap / (noise + about))
         self._data.add(user, row, noise)
         self._shrink(user, row, noise, lowest, highest)
-        self._residual.repair(self._data, self.max_pushes)
+        self._residual.repair(self._data, self.max_work)
         return lowest, gap
 
     def _solve(self, user: int, row: Array) -> None:
@@ -155,7 +156,7 @@ class SparseModel(ConditionedModel):
         share = min(COARSE, self.kernel.ridge / float(self.kernel.diagonal[user]))
         threshold = share * float(np.linalg.norm(row)) / float(self.kernel.slack[user])
         self._work.start(user, row)
-        self._work.run(self._push.push_local, self._data.slot, self._data.inverse, threshold, self.max_pushes)
+        self._work.run(self._push.push_local, self._data.slot, self._data.inverse, threshold, self.max_work)
 
     def _shrink(self, user: int, row: Array, noise: float, lowest: float, highest: float) -> None:
         work, cached = self._work, self._marginals
@@ -180,7 +181,7 @@ class SparseModel(ConditionedModel):
         graph = require_graph(kernel)
         super()._configure(graph, noise_var)
         self._work = Workspace(graph, (graph.features.shape[1],))
-        self._bounds = Bounds(self._push, graph, accuracy=self.accuracy, most=self.max_pushes)
+        self._bounds = Bounds(self._push, graph, accuracy=self.accuracy, most=self.max_work)
 
     def _detach(self) -> None:
         self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
@@ -216,7 +217,7 @@ class SparseModel(ConditionedModel):
             for place, new in enumerate(inverses):
                 self._data.inverse[place] = new
             self._residual.take_residual(fresh)
-            self._residual.repair(self._data, self.max_pushes)
+            self._residual.repair(self._data, self.max_work)
         return Drift(mean, variance, tolerance, healed=not sound)
 
     def explain(self) -> str:
@@ -227,14 +228,14 @@ class SparseModel(ConditionedModel):
         )
 
     def _belief(self) -> dict[str, Any]:
-        options = {"eps": self.eps, "accuracy": self.accuracy, "max_pushes": self.max_pushes}
+        options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
         return options | parts
 
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         super()._restore(state, kernel)
         self._push = load_push()
-        self.eps, self.accuracy, self.max_pushes = state["eps"], state["accuracy"], state["max_pushes"]
+        self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
         self._configure(kernel, self._noise_var)
         self._reset()
         self._warm_up()

@@ -14,6 +14,7 @@ from coterie.models.history import History
 
 ROUNDING = 1e-13
 SAFETY = 0.5
+NOT_HUBS = 0.99
 FEW = 1000
 ROUNDS_AMONG_FEW = 5
 
@@ -21,14 +22,16 @@ ROUNDS_AMONG_FEW = 5
 class Residual:
     """Weights w, the residual b - A w kept exactly, and a queue of the users where it exceeds the threshold.
 
-    The threshold is so small that residuals below it move no mean by more than `eps` of the user's prior std, of
-    which 1 / sqrt(degree + ridge) is a lower bound.
+    The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
+    prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
+    held to it everybody would pay for the hub. Its mean is off by no more than others' are, in units of reward.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
-        self.threshold = eps * kernel.ridge * float(np.min(1 / (np.sqrt(kernel.diagonal) * kernel.slack)))
+        demands = np.sqrt(kernel.diagonal) * kernel.slack
+        self.threshold = eps * kernel.ridge / float(np.quantile(demands, NOT_HUBS, method="higher"))
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
@@ -63,12 +66,12 @@ class Residual:
         self._push.apply_solution(amount, self.threshold, self._kernel.slack, *solved, *held, *queue)
 
     def repair(self, data: DataBlocks, most: int) -> None:
-        """Pushes what waits on, so many times at most; among few users solves for all instead of many more."""
+        """Pushes what waits on, with so much work at most; among few users solves for all instead of more."""
         queue = self._ring, self._waiting, self._marks
         graph = graph_arrays(self._kernel)
         held = self.weights, self.left
         if self.few:
-            most = min(most, ROUNDS_AMONG_FEW * self._kernel.n_users)
+            most = min(most, ROUNDS_AMONG_FEW * (self._kernel.n_users + self._kernel.weights.nnz))
         self._push.repair(*graph, data.slot, data.inverse, self.threshold, most, *held, *queue)
         if self.few and self.n_waiting:
             more, left = Everywhere(self._kernel, data).solve(self.left, SAFETY * self.threshold)

@@ -47,7 +47,7 @@ class Workspace:
         self.bound = np.empty(FIRST_ROOM)
         self.ring = np.empty(FIRST_ROOM, dtype=np.int64)
         self.waiting = np.zeros(FIRST_ROOM, dtype=np.bool_)
-        self.marks = np.zeros(4, dtype=np.int64)  # users reached, head and length of the ring, pushes made
+        self.marks = np.zeros(4, dtype=np.int64)  # users reached, head and length of the ring, work done
         self.start_size = 0.0  # of the right-hand side, in units of slack
 
     @property
@@ -56,8 +56,8 @@ class Workspace:
         return int(self.marks[0])
 
     @property
-    def pushes(self) -> int:
-        """How many pushes were made."""
+    def work(self) -> int:
+        """How many pushes were made, and edges gone along."""
         return int(self.marks[3])
 
     def start(self, user: int, value: Any) -> None:
@@ -70,7 +70,7 @@ class Workspace:
         self.marks[:] = 1, 0, 1, 0
 
     def run(self, push: Callable[..., bool], slot: Any, inverse: Array, threshold: float, most: int) -> bool:
-        """Pushes until no residual exceeds threshold * slack; False if pushes or room ran out before."""
+        """Pushes until no residual exceeds threshold * slack; False if work or room ran out before."""
         fixed = (*self._graph, slot, inverse, threshold, most)
         while not push(
             *fixed,
@@ -86,7 +86,7 @@ class Workspace:
             if 2 * len(self.ring) > self._most_room:
                 return False
             self._grow()
-        return self.pushes < most
+        return self.work < most
 
     def resume(self, threshold: float) -> None:
         """Queues everybody whose residual exceeds a smaller threshold than the last."""
