@@ -7,7 +7,7 @@ from time import perf_counter
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.graphs import UserGraph
+from coterie.graphs import UserGraph, make_graph
 from coterie.kernels.graph import GraphKernel
 from coterie.models import SparseModel
 
@@ -80,12 +80,14 @@ def main() -> None:
     parser.add_argument("--users", type=int, nargs="+", default=[10_000, 100_000])
     parser.add_argument("--ridge", type=float, nargs="+", default=[0.1, 1.0])
     parser.add_argument("--eps", type=float, nargs="+", default=[0.1, 1.0])
+    parser.add_argument("--graph", choices=["communities", "barabasi-albert"], default="communities")
     parser.add_argument("--rounds", type=int, default=5_000)
     asked = parser.parse_args()
     print("| users | rho | eps | reward p50 / p99, ms | decide p50 / p99, ms | built, s | waiting |")
     print("|---|---|---|---|---|---|---|")
     for n_users in asked.users:
-        graph = communities(n_users, seed=0)
+        hubs = asked.graph == "barabasi-albert"
+        graph = make_graph(asked.graph, n_users, attach=DEGREE // 2, seed=0) if hubs else communities(n_users, seed=0)
         for ridge in asked.ridge:
             for eps in asked.eps:
                 print(measure(Case(n_users, ridge, eps), graph, asked.rounds), flush=True)

@@ -55,7 +55,7 @@ def push_local(
     indices: Any,
     weights: Any,
     diagonal: Any,
-    slack: Any,
+    shape: Any,
     slot: Any,
     inverse: Any,
     threshold: float,
@@ -69,7 +69,7 @@ def push_local(
     waiting: Any,
     marks: Any,
 ) -> bool:
-    """Pushes until no residual exceeds threshold * slack, or the work reaches `most`; False where room ran out.
+    """Pushes until no residual exceeds threshold * shape, or the work reaches `most`; False where room ran out.
 
     A row of `solution`, `residual` and `bound` (never below the norm of the residual) is a user who was reached:
     `nodes` names them and `place` finds them. `marks` holds how many there are, the ring's head and length, and the
@@ -86,7 +86,7 @@ def push_local(
         marks[2] -= 1
         waiting[here] = False
         bound[here] = _norm(residual[here])
-        if bound[here] <= threshold * slack[user]:
+        if bound[here] <= threshold * shape[user]:
             continue
         marks[3] += 1 + indptr[user + 1] - indptr[user]
         _step(residual[here], diagonal[user], slot[user], inverse, step)
@@ -109,7 +109,7 @@ def push_local(
             for k in range(width):
                 residual[there, k] += weight * step[k]
             bound[there] += weight * size
-            if not waiting[there] and bound[there] > threshold * slack[other]:
+            if not waiting[there] and bound[there] > threshold * shape[other]:
                 waiting[there] = True
                 ring[(marks[1] + marks[2]) % room] = there
                 marks[2] += 1
@@ -122,7 +122,7 @@ def push_block(
     indices: Any,
     weights: Any,
     diagonal: Any,
-    slack: Any,
+    shape: Any,
     slot: Any,
     inverse: Any,
     threshold: float,
@@ -148,7 +148,7 @@ def push_block(
         marks[2] -= 1
         waiting[here] = False
         bound[here] = _norm(residual[here].reshape(width * width))
-        if bound[here] <= threshold * slack[user]:
+        if bound[here] <= threshold * shape[user]:
             continue
         marks[3] += 1 + indptr[user + 1] - indptr[user]
         if slot[user] < 0:
@@ -176,7 +176,7 @@ def push_block(
                 for j in range(width):
                     residual[there, k, j] += weight * step[k, j]
             bound[there] += weight * size
-            if not waiting[there] and bound[there] > threshold * slack[other]:
+            if not waiting[there] and bound[there] > threshold * shape[other]:
                 waiting[there] = True
                 ring[(marks[1] + marks[2]) % room] = there
                 marks[2] += 1
@@ -187,7 +187,7 @@ def push_block(
 def apply_solution(
     amount: float,
     threshold: float,
-    slack: Any,
+    shape: Any,
     nodes: Any,
     count: int,
     solution: Any,
@@ -205,7 +205,7 @@ def apply_solution(
         for k in range(width):
             mean[user, k] += amount * solution[here, k]
             left[user, k] += amount * residual[here, k]
-        if not waiting[user] and _norm(left[user]) > threshold * slack[user]:
+        if not waiting[user] and _norm(left[user]) > threshold * shape[user]:
             waiting[user] = True
             ring[(marks[0] + marks[1]) % room] = user
             marks[1] += 1
@@ -217,7 +217,7 @@ def repair(
     indices: Any,
     weights: Any,
     diagonal: Any,
-    slack: Any,
+    shape: Any,
     slot: Any,
     inverse: Any,
     threshold: float,
@@ -236,7 +236,7 @@ def repair(
         marks[0] = (marks[0] + 1) % room
         marks[1] -= 1
         waiting[user] = False
-        if _norm(left[user]) <= threshold * slack[user]:
+        if _norm(left[user]) <= threshold * shape[user]:
             continue
         made += 1 + indptr[user + 1] - indptr[user]
         _step(left[user], diagonal[user], slot[user], inverse, step)
@@ -247,7 +247,7 @@ def repair(
             other, weight = indices[edge], weights[edge]
             for k in range(width):
                 left[other, k] += weight * step[k]
-            if not waiting[other] and _norm(left[other]) > threshold * slack[other]:
+            if not waiting[other] and _norm(left[other]) > threshold * shape[other]:
                 waiting[other] = True
                 ring[(marks[0] + marks[1]) % room] = other
                 marks[1] += 1
@@ -259,7 +259,7 @@ def shrink_marginals(
     nodes: Any,
     count: int,
     solution: Any,
-    slack: Any,
+    reach: Any,
     cached: Any,
     marginal: Any,
     stale: Any,
@@ -270,7 +270,7 @@ def shrink_marginals(
 ) -> None:
     """Takes one reward of user `own` off the marginal blocks of the others who have one, by no more than is proven.
 
-    A block loses z z' / scale, lowest <= scale <= highest, and z is known to within d = error * slack. For 0 < t < 1,
+    A block loses z z' / scale, lowest <= scale <= highest, and z is known to within d = error * reach. For 0 < t < 1,
     z z' >= (1 - t) zhat zhat' - (1/t - 1) d^2 I. With t = d / |zhat| the trace falls if |zhat| > width * d; where it
     would not, the block stays, for data only shrink it, and what it should have lost is added to `stale`.
     """
@@ -280,7 +280,7 @@ def shrink_marginals(
         block = cached[user]
         if block < 0 or user == own:
             continue
-        size, off = _norm(solution[here]), error * slack[user]
+        size, off = _norm(solution[here]), error * reach[user]
         if size <= 2 * width * off:
             stale[block] += size * size / highest
             continue

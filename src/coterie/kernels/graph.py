@@ -3,6 +3,8 @@
 from typing import Any, NoReturn
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import cg
 
 from coterie.contracts import Array
 from coterie.errors import KernelError, ParameterError
@@ -12,18 +14,21 @@ from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
 from coterie.kernels.pool import ArmPool
 
 FEATURE_ERROR = 1e-3
+HUB = 2.0
+MOST_STEPS = 200
 
 
 class GraphKernel(OnPool):
     """[(L + ridge I)^-1]_uv (features_a . features_b), neither inverted nor written out. O(edges + arms x features).
 
-    L_rho = diag(diagonal) - weights is an M-matrix, and a positive vector `slack` has L_rho slack = ridge slack: all
-    ones, or the roots of the degrees where the Laplacian is normalised. Errors are bounded by it.
+    L_rho = diag(diagonal) - weights is an M-matrix, so where L_rho reach >= shape > 0, no solution of L_rho x = r
+    exceeds reach_u max_v |r_v| / shape_v at user u: errors are bounded by residuals.
 
     Attributes:
         weights: The off-diagonal entries of L_rho, their sign changed, in CSR.
         diagonal: The diagonal of L_rho.
-        slack: See above.
+        shape: How large a residual may be at each user beside others'; larger at hubs, whose turns are dear.
+        reach: What residuals of that shape amount to.
         ridge: The paper's rho.
         features: One row for each arm of the pool.
         feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
@@ -47,8 +52,10 @@ class GraphKernel(OnPool):
         precision = graph.regularised_laplacian(laplacian_ridge, normalised=normalised)
         self.diagonal = np.asarray(precision.diagonal())
         self.weights = graph.weights if not normalised else _off_diagonal(precision)
-        self.slack = np.sqrt(np.where(graph.degrees > 0, graph.degrees, 1.0)) if normalised else np.ones(graph.n_users)
         self.ridge, self.normalised = float(laplacian_ridge), normalised
+        # L_rho null = ridge null: all ones, or the roots of the degrees.
+        null = np.sqrt(np.where(graph.degrees > 0, graph.degrees, 1.0)) if normalised else np.ones(graph.n_users)
+        self.shape, self.reach = shape_and_reach(precision, null, self.ridge)
         self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
         self.n_arms, self.feature_error = len(self.features), feature_error
         self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
@@ -96,6 +103,25 @@ class GraphKernel(OnPool):
     def arm_diag(self, arms: Index) -> Array:
         """Returns K_x(x, x) of these rows."""
         return np.asarray(self._arm_variance.take(arms))
+
+
+def shape_and_reach(precision: Any, null: Array, ridge: float) -> tuple[Array, Array]:
+    """Returns a shape of residuals that lets hubs wait longer, and a vector with L_rho reach >= shape. O(edges).
+
+    Above HUB times the median of the diagonal a user's share grows with theirs. What is left of the solve for it is
+    made up for by a multiple of `null`, so the inequality holds however far the solve came. Where hubs would make
+    the reach of somebody longer by more than half, they wait no longer than others.
+    """
+    diagonal = precision.diagonal()
+    more = null * np.maximum(diagonal / (HUB * np.median(diagonal)) - 1.0, 0.0)
+    if not more.any():
+        return null, null / ridge
+    found = cg(precision, more, rtol=1e-6, maxiter=MOST_STEPS, M=sp.diags_array(1 / diagonal))[0]
+    left = max(float(np.max((more - precision @ found) / null)), 0.0)
+    reach = (null * (1 + left)) / ridge + found
+    if np.all(reach <= 1.5 * null / ridge) and np.all(reach > 0):
+        return null + more, reach
+    return null, null / ridge
 
 
 def graph_kernel(

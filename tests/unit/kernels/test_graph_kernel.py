@@ -28,6 +28,18 @@ def test_eigen_features_miss_no_more_than_is_allowed(error: float) -> None:
     assert (gram - fewer @ fewer.T).diagonal().max() / 3 > error
 
 
+@pytest.mark.parametrize("ridge", [1e-4, 0.1, 10.0])
+def test_hubs_may_wait_longer_where_that_is_proven_to_cost_little(ridge: float) -> None:
+    graph = ct.make_graph("barabasi-albert", 200, attach=3, seed=1)
+    kernel = graph_kernel(graph, ct.Linear(), POOL, laplacian_ridge=ridge)
+    precision = graph.regularised_laplacian(ridge)
+    assert np.all(precision @ kernel.reach >= kernel.shape * (1 - 1e-9))
+    assert np.all(kernel.reach <= 1.5 / ridge)
+    hub = int(np.argmax(kernel.diagonal))
+    assert kernel.shape[hub] == pytest.approx(max(kernel.diagonal[hub] / (2 * np.median(kernel.diagonal)), 1.0))
+    assert kernel.shape.min() == 1.0
+
+
 def test_a_share_out_of_range_is_refused() -> None:
     with pytest.raises(ParameterError, match="feature_error"):
         arm_features(ct.Linear(), POOL, 1.0)
@@ -39,7 +51,7 @@ def test_the_arrays_are_those_of_the_regularised_laplacian(normalised: bool) -> 
     kernel = graph_kernel(graph, ct.Linear(), POOL, laplacian_ridge=0.3, normalised=normalised)
     matrix = np.diag(kernel.diagonal) - kernel.weights.toarray()
     np.testing.assert_allclose(matrix, graph.regularised_laplacian(0.3, normalised=normalised).toarray())
-    np.testing.assert_allclose(matrix @ kernel.slack, 0.3 * kernel.slack)
+    assert np.all(matrix @ kernel.reach >= kernel.shape * (1 - 1e-12))
     inverse = np.linalg.inv(matrix)
     assert np.all(kernel.user_variances() <= inverse.diagonal() + 1e-12)
     assert kernel.max_variance([]) >= inverse.max() * kernel.arm_diag(np.arange(40)).max()

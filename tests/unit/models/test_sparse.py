@@ -106,7 +106,7 @@ def test_a_hub_does_not_set_the_threshold_for_all() -> None:
     relative = np.array([(model.error_bound(user) / model.prior_std(user)).max() for user in range(0, 300, 10)])
     assert relative[0] > 0.1  # the hub's own
     assert np.all(relative[1:] <= 0.1)
-    assert model.error_bound(0) == pytest.approx(model.error_bound(5))
+    assert np.all(model.error_bound(0) <= 1.5 * model.error_bound(5))
 
 
 def test_a_smaller_eps_comes_closer_and_costs_more() -> None:

@@ -45,7 +45,7 @@ class Bounds:
 
     def prior_variance(self, user: int) -> float:
         """Returns an upper bound of [L_rho^-1]_uu, within the accuracy."""
-        work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.slack[user]
+        work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.shape[user]
         work.start(user, 1.0)
         while True:
             settled = work.run(self._push.push_local, self._nobody, self._nothing, threshold, self._most)
@@ -89,7 +89,7 @@ class Bounds:
 
     def _by_all_data(self, user: int, data: DataBlocks) -> Array:
         work, ridge, most = self._together, self._kernel.ridge, max(self._most // self._width, 1)
-        threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.slack[user]
+        threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
         work.start(user, np.eye(self._width))
         while True:
             settled = work.run(self._push.push_block, data.slot, data.inverse, threshold, most)

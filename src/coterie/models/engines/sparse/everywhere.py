@@ -23,12 +23,12 @@ class Everywhere:
         return np.asarray(out)
 
     def solve(self, right: Array, threshold: float) -> tuple[Array, Array]:
-        """Returns w and right - A w, once no row of that exceeds threshold * slack; preconditioned by users' blocks."""
+        """Returns w and right - A w, once no row of that exceeds threshold * shape; preconditioned by users' blocks."""
         weights, left = np.zeros_like(right), right.copy()
         ready = self._preconditioned(left)
         along, size = ready, float(np.vdot(left, ready))
         for _ in range(MOST_STEPS):
-            if np.all(np.linalg.norm(left, axis=1) <= threshold * self._kernel.slack):
+            if np.all(np.linalg.norm(left, axis=1) <= threshold * self._kernel.shape):
                 break
             image = self.times(along)
             length = size / float(np.vdot(along, image))

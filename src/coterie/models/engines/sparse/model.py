@@ -104,10 +104,10 @@ class SparseModel(ConditionedModel):
     def error_bound(self, user: int, arms: Any = None) -> Array:
         """Returns how far the mean of each of these arms can be from the exact one, at most. O(users that wait).
 
-        By diagonal dominance of A no weight vector is off by more than slack_u max_v |residual_v| / slack_v / ridge.
+        By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
         """
         row, size = self.checked_user(user), np.sqrt(self.kernel.arm_diag(self.checked_arms(arms)))
-        return np.asarray(self._residual.level() * (self.kernel.slack[row] / self.kernel.ridge) * size)
+        return np.asarray(self._residual.level() * self.kernel.reach[row] * size)
 
     def _rows(self, arms: Index) -> Array:
         return self.kernel.features.take(arms, axis=0)
@@ -154,7 +154,7 @@ class SparseModel(ConditionedModel):
     def _solve(self, user: int, row: Array) -> None:
         """Solves A z = e_u (x) row so far that the nearest are reached; `repair` goes on where it matters."""
         share = min(COARSE, self.kernel.ridge / float(self.kernel.diagonal[user]))
-        threshold = share * float(np.linalg.norm(row)) / float(self.kernel.slack[user])
+        threshold = share * float(np.linalg.norm(row)) / float(self.kernel.shape[user])
         self._work.start(user, row)
         self._work.run(self._push.push_local, self._data.slot, self._data.inverse, threshold, self.max_work)
 
@@ -164,11 +164,11 @@ class SparseModel(ConditionedModel):
             work.nodes,
             work.count,
             work.solution,
-            self.kernel.slack,
+            self.kernel.reach,
             cached.slot,
             cached.matrix,
             cached.stale,
-            work.level() / self.kernel.ridge,
+            work.level(),
             lowest,
             highest,
             user,

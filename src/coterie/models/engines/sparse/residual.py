@@ -24,14 +24,14 @@ class Residual:
 
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
     prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
-    held to it everybody would pay for the hub. Its mean is off by no more than others' are, in units of reward.
+    held to it everybody would pay for the hub. Its mean is off by at most half more than others' are, in units of reward.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
-        demands = np.sqrt(kernel.diagonal) * kernel.slack
-        self.threshold = eps * kernel.ridge / float(np.quantile(demands, NOT_HUBS, method="higher"))
+        demands = np.sqrt(kernel.diagonal) * kernel.reach
+        self.threshold = eps / float(np.quantile(demands, NOT_HUBS, method="higher"))
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
@@ -51,9 +51,9 @@ class Residual:
         return int(self._marks[1])
 
     def level(self) -> float:
-        """Returns a bound of every user's residual in units of slack, what rounding may add to it included."""
+        """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
         users = self._queue()
-        sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.slack[users]
+        sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.shape[users]
         return max(self.threshold, float(sizes.max(initial=0.0))) + self._rounding
 
     def add(self, work: Workspace, amount: float) -> None:
@@ -63,7 +63,7 @@ class Residual:
         held = self.weights, self.left
         # What is added to a row never exceeds amount * |features|; some hundreds of sums are each off by 1e-16 of that.
         self._rounding += ROUNDING * abs(amount) * work.start_size
-        self._push.apply_solution(amount, self.threshold, self._kernel.slack, *solved, *held, *queue)
+        self._push.apply_solution(amount, self.threshold, self._kernel.shape, *solved, *held, *queue)
 
     def repair(self, data: DataBlocks, most: int) -> None:
         """Pushes what waits on, with so much work at most; among few users solves for all instead of more."""
@@ -89,7 +89,7 @@ class Residual:
     def take_residual(self, left: Array) -> None:
         """Takes another residual, and queues the users where it exceeds the threshold."""
         self.left = left
-        self._enqueue(np.flatnonzero(np.linalg.norm(left, axis=1) > self.threshold * self._kernel.slack))
+        self._enqueue(np.flatnonzero(np.linalg.norm(left, axis=1) > self.threshold * self._kernel.shape))
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""

@@ -25,7 +25,7 @@ class Workspace:
     __slots__ = (
         "_graph",
         "_most_room",
-        "_slack",
+        "_shape",
         "bound",
         "marks",
         "nodes",
@@ -40,7 +40,7 @@ class Workspace:
     def __init__(self, kernel: GraphKernel, shape: tuple[int, ...], *, most_bytes: float = float("inf")) -> None:
         self._graph = graph_arrays(kernel)
         self._most_room = most_bytes / (16 * int(np.prod(shape)))  # a solution and a residual of 8 bytes a number
-        self._slack = kernel.slack
+        self._shape = kernel.shape
         self.place = np.full(kernel.n_users, -1, dtype=np.int32)
         self.nodes = np.empty(FIRST_ROOM, dtype=np.int64)
         self.solution, self.residual = np.empty((FIRST_ROOM, *shape)), np.empty((FIRST_ROOM, *shape))
@@ -48,7 +48,7 @@ class Workspace:
         self.ring = np.empty(FIRST_ROOM, dtype=np.int64)
         self.waiting = np.zeros(FIRST_ROOM, dtype=np.bool_)
         self.marks = np.zeros(4, dtype=np.int64)  # users reached, head and length of the ring, work done
-        self.start_size = 0.0  # of the right-hand side, in units of slack
+        self.start_size = 0.0  # of the right-hand side, in units of shape
 
     @property
     def count(self) -> int:
@@ -66,11 +66,11 @@ class Workspace:
         self.place[user], self.nodes[0], self.ring[0], self.waiting[0] = 0, user, 0, True
         self.solution[0], self.residual[0] = 0.0, value
         self.bound[0] = np.linalg.norm(self.residual[0])
-        self.start_size = float(self.bound[0] / self._slack[user])
+        self.start_size = float(self.bound[0] / self._shape[user])
         self.marks[:] = 1, 0, 1, 0
 
     def run(self, push: Callable[..., bool], slot: Any, inverse: Array, threshold: float, most: int) -> bool:
-        """Pushes until no residual exceeds threshold * slack; False if work or room ran out before."""
+        """Pushes until no residual exceeds threshold * shape; False if work or room ran out before."""
         fixed = (*self._graph, slot, inverse, threshold, most)
         while not push(
             *fixed,
@@ -91,15 +91,15 @@ class Workspace:
     def resume(self, threshold: float) -> None:
         """Queues everybody whose residual exceeds a smaller threshold than the last."""
         count = self.count
-        over = np.flatnonzero(self.bound[:count] > threshold * self._slack[self.nodes[:count]])
+        over = np.flatnonzero(self.bound[:count] > threshold * self._shape[self.nodes[:count]])
         self.waiting[:count] = False
         self.waiting[over] = True
         self.ring[: len(over)] = over
         self.marks[1:3] = 0, len(over)
 
     def level(self) -> float:
-        """Returns the largest residual in units of slack, or a little more."""
-        return float(np.max(self.bound[: self.count] / self._slack[self.nodes[: self.count]]))
+        """Returns the largest residual in units of shape, or a little more."""
+        return float(np.max(self.bound[: self.count] / self._shape[self.nodes[: self.count]]))
 
     def products(self) -> tuple[float, float]:
         """Returns <z, r> and <r, r>, of traces where there are many right-hand sides."""
@@ -119,6 +119,6 @@ class Workspace:
 
 
 def graph_arrays(kernel: GraphKernel) -> tuple[Any, ...]:
-    """Returns what every compiled function takes of the graph: indptr, indices, weights, diagonal and slack."""
+    """Returns what every compiled function takes of the graph: indptr, indices, weights, diagonal and shape."""
     weights = kernel.weights
-    return weights.indptr, weights.indices, weights.data, kernel.diagonal, kernel.slack
+    return weights.indptr, weights.indices, weights.data, kernel.diagonal, kernel.shape
