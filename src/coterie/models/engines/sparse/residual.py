@@ -24,7 +24,7 @@ class Residual:
 
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
     prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
-    held to it everybody would pay for the hub. Its mean is off by at most half more than others' are, in units of reward.
+    held to it everybody would pay for the hub. In units of reward its mean is off by half more than others' at most.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
