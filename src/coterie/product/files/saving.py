@@ -113,7 +113,7 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
     settings = {**state["settings"], **changes}
     options = settings.pop("options")
     state["belief"] = put_together(state.get("belief"), arrays)
-    if state["belief"] and "model" in state["belief"]:
+    if state["belief"] and "model" in state["belief"] and options.get("engine") != "sparse":
         options = options | {"engine": "exact"}  # for a moment: the one that takes least room until the belief is there
     arms = ArmPool(arrays["features"], ids=state["arms"], feature_names=state.get("feature_names"))
     bandit = Bandit(graph=graph, arms=arms, **settings, **options)
