@@ -7,22 +7,21 @@ Where numba is missing the functions are plain Python: right, and far too slow. 
 """
 
 from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
 from typing import Any, TypeVar
 
 import numpy as np
 
-try:
-    from numba import njit
-except ModuleNotFoundError:
-    njit = None
-
-COMPILED = njit is not None
+COMPILED = find_spec("numba") is not None
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def compiled(function: F) -> F:
     """Returns the function compiled on its first call, and kept on disk; itself where there is no numba."""
-    made: F = function if njit is None else njit(cache=True, fastmath={"contract", "reassoc"})(function)
+    if not COMPILED:
+        return function
+    made: F = import_module("numba").njit(cache=True, fastmath={"contract", "reassoc"})(function)
     return made
 
 
