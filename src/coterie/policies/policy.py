@@ -321,21 +321,22 @@ class Policy:
         """Counts the decision and returns its record."""
         number, best = self.n_decisions, found.best
         self.n_decisions = number + 1
-        arm = arms[best] if self.arms is None else self._arm_ids[arms[best]]
-        means, stds = found.told or (found.mean, found.std)
-        score = float(found.score[best])
-        return Choice(self._users[row], arm, best, means.item(best), stds.item(best), score, number)
+        arm = arms[best] if self.arms is None else self._arm_ids[arms.item(best)]
+        mean, std = (found.mean, found.std) if found.told is None else found.told
+        score = found.score.item(best)
+        return Choice(self._users[row], arm, best, mean.item(best), std.item(best), score, number)
 
     def _decide(self, row: int, arms: Any, number: int) -> "Considered":
         """Returns the position of the chosen arm, and what was believed of every candidate."""
         model = self._model
         mean, std = model.read(row, arms)
+        known = model
         if self.doubt is not None:
             std = self.doubt.read(row, arms)[1]
+            known = self.doubt if self.samples_jointly else model
         width = self.width
         if callable(width):
             width = width_at(width, model.n_observations + 1, model)
-        known = self.doubtful if self.samples_jointly else model
         score = self._score(mean, std, width, model=known, user=row, arms=arms, draws=self._draws, number=number)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(
