@@ -29,7 +29,7 @@ def refitting(trial: Trial) -> float:
         fit(t)
         inside[0] += process_time() - start
 
-    policy._refit = clocked  # type: ignore[method-assign]
+    policy._refit = clocked  # type: ignore[method-assign] # timed from outside, the policy stays as it is
     for _ in play(policy, world, trial.rounds):
         pass
     return inside[0]

@@ -61,7 +61,7 @@ class GraphKernel(OnPool):
         self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
 
     @property
-    def user_cov(self) -> NoReturn:  # type: ignore[override]
+    def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
         """Never there: raises."""
         raise KernelError(
             f"the covariance of all {self.n_users} users was asked for",
