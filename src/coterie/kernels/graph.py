@@ -19,7 +19,7 @@ MOST_STEPS = 200
 
 
 class GraphKernel(OnPool):
-    """[(L + ridge I)^-1]_uv (features_a . features_b), neither inverted nor written out. O(edges + arms x features).
+    """([(L + ridge I)^-1]_uv + own [u = v] + common) (features_a . features_b), never written out. O(edges + arms x D).
 
     L_rho = diag(diagonal) - weights is an M-matrix, so where L_rho reach >= shape > 0, no solution of L_rho x = r
     exceeds reach_u max_v |r_v| / shape_v at user u: errors are bounded by residuals.
@@ -32,6 +32,8 @@ class GraphKernel(OnPool):
         ridge: The paper's rho.
         features: One row for each arm of the pool.
         feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
+        own: What a user's taste varies by that nobody shares, >= 0.
+        common: What all users' taste varies by together, >= 0.
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
@@ -48,7 +50,10 @@ class GraphKernel(OnPool):
         laplacian_ridge: float = 0.1,
         normalised: bool = False,
         feature_error: float = 0.0,
+        own: float = 0.0,
+        common: float = 0.0,
     ) -> None:
+        self.own, self.common = _checked_part("own", own), _checked_part("common", common)
         precision = graph.regularised_laplacian(laplacian_ridge, normalised=normalised)
         self.diagonal = np.asarray(precision.diagonal())
         self.weights = graph.weights if not normalised else _off_diagonal(precision)
@@ -76,16 +81,17 @@ class GraphKernel(OnPool):
 
     @property
     def shares_nothing(self) -> bool:
-        """Whether no two users have anything in common: a graph without edges."""
-        return int(self.weights.nnz) == 0
+        """Whether no two users have anything in common: a graph without edges, and no common part."""
+        return int(self.weights.nnz) == 0 and self.common == 0
 
     def user_variances(self) -> Array:
-        """Returns a lower bound of each user's prior variance, 1 / (degree + ridge)."""
-        return np.asarray(1.0 / self.diagonal)
+        """Returns a lower bound of each user's prior variance, 1 / (degree + ridge) and the other parts."""
+        return np.asarray(1.0 / self.diagonal + (self.own + self.common))
 
     def max_variance(self, met: list[Any]) -> float:
         """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
-        return self._largest_arm_variance(met) / self.ridge
+        largest = self._largest_arm_variance(met)
+        return largest / self.ridge + largest * (self.own + self.common)
 
     def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
         return float(self._arm_variance.max())
@@ -171,6 +177,13 @@ def arm_features(arm_kernel: ArmKernel, pool: ArmPool, feature_error: float) -> 
     worst = missing.max(axis=0) / largest
     kept = 1 + int(np.argmax(worst <= max(feature_error, len(pool) * np.finfo(float).eps)))
     return scaled[:, :kept], max(float(worst[kept - 1]), 0.0)
+
+
+def _checked_part(name: str, value: Any) -> float:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if number and 0 <= value < float("inf"):
+        return float(value)
+    raise ParameterError(f"{name} is {value!r}", "it is a variance: a finite number >= 0", "Choose 0 for no such part")
 
 
 def _off_diagonal(precision: Any) -> Any:
