@@ -11,9 +11,12 @@ from coterie.errors import KernelError, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel, Linear
 from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
+from coterie.kernels.landmarks import fewest_features, landmark_features
 from coterie.kernels.pool import ArmPool
 
 FEATURE_ERROR = 1e-3
+MAX_FEATURES = 64
+MOST_EIGEN = 2000
 HUB = 2.0
 MOST_STEPS = 200
 
@@ -138,6 +141,7 @@ def graph_kernel(
     laplacian_ridge: float = 0.1,
     normalised: bool = False,
     feature_error: float = FEATURE_ERROR,
+    max_features: int = MAX_FEATURES,
 ) -> GraphKernel:
     """Returns the kernel of engine "sparse": the paper's user kernel times an arm kernel, by features of the pool.
 
@@ -148,6 +152,8 @@ def graph_kernel(
         laplacian_ridge: The paper's rho, > 0.
         normalised: Whether the Laplacian is the normalised one.
         feature_error: How much of an arm's prior variance may be lost, as a share of the largest one; 0 for none.
+        max_features: How many features there are at most, for a kernel that is not linear; where more would be needed
+            the error is larger, and `GraphKernel.feature_error` says how large.
 
     Examples:
         >>> from coterie.kernels.arm import SquaredExponential
@@ -155,28 +161,32 @@ def graph_kernel(
         >>> graph_kernel(UserGraph.from_edges([("ana", "bo")]), SquaredExponential(1.0), pool).features.shape
         (50, 3)
     """
-    features, lost = arm_features(arm_kernel, pool, feature_error)
+    features, lost = arm_features(arm_kernel, pool, feature_error, max_features)
     return GraphKernel(graph, features, laplacian_ridge=laplacian_ridge, normalised=normalised, feature_error=lost)
 
 
-def arm_features(arm_kernel: ArmKernel, pool: ArmPool, feature_error: float) -> tuple[Array, float]:
+def arm_features(
+    arm_kernel: ArmKernel, pool: ArmPool, feature_error: float, max_features: int = MAX_FEATURES
+) -> tuple[Array, float]:
     """Returns features whose products are the arm kernel on the pool, and the share of the variance they miss.
 
-    Those of a linear kernel are the arms' own; otherwise as many eigen-features of the pool as are needed. O(m^3).
+    Those of a linear kernel are the arms' own; otherwise as many eigen-features of the pool as are needed, O(m^3), or
+    of landmarks among more than 2,000 arms.
     """
     if not (isinstance(feature_error, int | float | np.number) and 0 <= feature_error < 1):
         raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
+    if isinstance(max_features, bool) or not isinstance(max_features, int | np.integer) or max_features < 1:
+        raise ParameterError(f"max_features is {max_features!r}", "it is a whole number >= 1", "Choose 64")
     if isinstance(arm_kernel, Linear) and pool.dimension < len(pool):
         offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)
         return np.hstack([pool.features, offset]), 0.0
-    gram = checked_psd(arm_kernel.resolve(pool.features).gram(pool.features), len(pool), what="arm kernel on the pool")
+    kernel = arm_kernel.resolve(pool.features)
+    if len(pool) > MOST_EIGEN:
+        return landmark_features(kernel, pool.features, feature_error, max_features)
+    gram = checked_psd(kernel.gram(pool.features), len(pool), what="arm kernel on the pool")
     values, vectors = np.linalg.eigh(gram)
     scaled = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
-    largest = float(gram.diagonal().max()) or 1.0
-    missing = gram.diagonal()[:, None] - np.cumsum(scaled**2, axis=1)
-    worst = missing.max(axis=0) / largest
-    kept = 1 + int(np.argmax(worst <= max(feature_error, len(pool) * np.finfo(float).eps)))
-    return scaled[:, :kept], max(float(worst[kept - 1]), 0.0)
+    return fewest_features(scaled, gram.diagonal(), feature_error, max_features)
 
 
 def _checked_part(name: str, value: Any) -> float:

@@ -130,6 +130,13 @@ def test_what_is_over_the_cap_waits_and_the_bound_says_so() -> None:
     assert f"{model.n_waiting} users whose residual waits" in model.explain()
 
 
+def test_it_says_what_the_features_miss() -> None:
+    pool = ct.ArmPool(np.random.default_rng(3).normal(size=(40, 5)))
+    kernel = graph_kernel(ct.make_graph("ring", 5), ct.SquaredExponential(1.0), pool, max_features=8)
+    assert kernel.feature_error > 0.1
+    assert f"8 features miss {kernel.feature_error:.2g} of" in SparseModel(kernel).explain()
+
+
 def test_the_gain_is_a_lower_bound_and_close() -> None:
     model, reference = make_case(ct.make_graph("sbm", 40, seed=1), ridge=0.5)
     list(play(model, reference, 60))

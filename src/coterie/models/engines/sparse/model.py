@@ -224,7 +224,9 @@ class SparseModel(ConditionedModel):
         """Returns in words which engine this is and why, and what it states."""
         return (
             f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
-            f"users whose residual waits; {len(self._data)} users have data, {len(self._marginals)} a variance kept."
+            f"users whose residual waits; {len(self._data)} users have data, {len(self._marginals)} a variance kept. "
+            f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "
+            "prior variance at most."
         )
 
     def _belief(self) -> dict[str, Any]:
