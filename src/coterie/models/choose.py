@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
+from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
 from coterie.models.costs import exact_cost, grid_cost, linear_cost
@@ -29,7 +30,7 @@ ENGINES: Mapping[str, type[Model]] = {
     "hybrid": HybridModel,
     "linear": LinearModel,
 }
-GRAPH_ENGINES: Mapping[str, type[Model]] = {"sparse": SparseModel}  # on a GraphKernel; "auto" knows none of them
+GRAPH_ENGINES: Mapping[str, type[Model]] = {"sparse": SparseModel}  # on a GraphKernel; see `large.py`
 ALL_ENGINES: Mapping[str, type[Model]] = {**ENGINES, **GRAPH_ENGINES}
 OPTIONS: Mapping[str, frozenset[str]] = {
     "dense": frozenset(),
@@ -77,6 +78,8 @@ def choose_engine(
         >>> choose_engine(PoolKernel(np.ones((200, 200)), np.eye(50))).engine     # 200 users who are one
         'grid'
     """
+    if isinstance(kernel, GraphKernel):
+        return EngineChoice("sparse", "chosen because the graph itself stands for the covariance of all users")
     if not isinstance(kernel, PoolKernel):
         return EngineChoice("exact", "chosen because there is no pool of arms")
     smaller = merged(kernel)[1] if refresh_every is None else kernel
@@ -146,6 +149,7 @@ def make_model(
     refresh_every: int | None = None,
     clusters: bool = False,
     engine_options: Mapping[str, Any] | None = None,
+    why: str = "",
 ) -> Model:
     """Returns a model on this kernel; `engine="auto"` chooses by cost and `model.explain()` says why.
 
@@ -154,12 +158,13 @@ def make_model(
             `FreeKernel(user_cov, arm_kernel)` for arms that are not known beforehand, or
             `graph_kernel(graph, arm_kernel, pool)` for engine "sparse".
         noise_var: The noise variance of the rewards.
-        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear"; "sparse" only by name.
+        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear"; "sparse" on a GraphKernel.
         expected_rounds: A hint for "auto".
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
             user_rank, arm_rank, correction (features); eps, accuracy, max_work (sparse).
+        why: What "auto" adds to the reason that `model.explain()` gives: why the kernel was made as it was.
 
     Examples:
         >>> import numpy as np
@@ -188,7 +193,7 @@ def make_model(
             refresh_every=refresh_every,
             clusters=clusters,
         )
-        engine, reason = choice.engine, choice.reason
+        engine, reason = choice.engine, choice.reason + why
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
     if not isinstance(engine, str) or engine not in ALL_ENGINES:

@@ -9,6 +9,9 @@ EXACT_ROUND = 2e6
 NEW_ENTRY = 100
 THIN_SOLVE = 2
 CANDIDATES = 5
+SPARSE_ROUND = 1e6
+PUSHED = 600  # for each edge and feature that a reward is pushed along, as measured at eps 0.1
+OVERHEAD = 12  # of a push, in features
 
 
 def grid_cost(n_pairs: int, rounds: int, refresh_every: int | None = None) -> float:
@@ -37,6 +40,19 @@ def exact_cost(n_pairs: int, rounds: int, refresh_every: int | None = None) -> f
     squares = growing**3 / 3 + (rounds - growing) * float(n_pairs) ** 2
     rebuilds = sum(NEW_ENTRY * seen**2 / 2 + seen**3 / 3 for seen in _seen_at_rebuilds(n_pairs, rounds, refresh_every))
     return THIN_SOLVE * CANDIDATES * squares / 2 + rounds * EXACT_ROUND + rebuilds
+
+
+def sparse_cost(n_features: int, neighbours: float, reach: float, rounds: int) -> float:
+    """Returns the cost of `rounds` rounds on `sparse`, for any number of users.
+
+    A reward is pushed along the edges of as many users as its `reach`, the mean of the diagonal of L_rho over rho.
+    """
+    return rounds * (SPARSE_ROUND + PUSHED * (n_features + OVERHEAD) * reach * max(neighbours, 1.0))
+
+
+def user_matrix_cost(n_users: int) -> float:
+    """Returns the cost of the covariance of all users, an inverse."""
+    return float(n_users) ** 3
 
 
 def _seen_at_rebuilds(n_pairs: int, rounds: int, refresh_every: int | None) -> list[int]:

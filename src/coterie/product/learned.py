@@ -8,6 +8,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import History, make_model
 from coterie.policies import Policy
+from coterie.policies.making.engines import feature_options
 from coterie.policies.staged import StagedPolicy
 from coterie.product.events import Events, Memory
 from coterie.product.ledger import Ledger
@@ -162,7 +163,8 @@ class Learned:
         for _, each in waiting:
             history.add((each.user, each.arm), each.user, each.arm, 0.0)
         named = self.options.get("engine", "auto") != "auto"  # options of "auto" are not those of what it chose
-        engine_options = self.options.get("engine_options") if named else None
+        given = self.options.get("engine_options") if named else None
+        _, engine_options = feature_options(model.engine, given)  # the kernel has its features
         doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine, engine_options=engine_options)
         doubt.relearn(history)
         self.policy.doubt = doubt

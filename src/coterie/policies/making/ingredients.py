@@ -127,11 +127,16 @@ def arm_kernel_for(name: str, recipe: Recipe, given: ArmKernel | None) -> ArmKer
 
 
 def joint_kernel_for(
-    users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None, engine: str
+    users: UserKernel,
+    graph: UserGraph,
+    arm_kernel: ArmKernel,
+    arms: ArmPool | None,
+    engine: str,
+    features: Mapping[str, Any] | None = None,
 ) -> JointKernel:
     """Returns the product of the two kernels, on the pool if there is one; engine "sparse" takes the graph itself."""
     if engine == "sparse":
-        return _graph_kernel_for(users, graph, arm_kernel, arms)
+        return _graph_kernel_for(users, graph, arm_kernel, arms, features or {})
     if arms is not None:
         return pool_kernel(users.matrix(graph), arm_kernel, arms)
     if not arm_kernel.resolved:
@@ -143,7 +148,9 @@ def joint_kernel_for(
     return FreeKernel(users.matrix(graph), arm_kernel)
 
 
-def _graph_kernel_for(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None) -> GraphKernel:
+def _graph_kernel_for(
+    users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool | None, features: Mapping[str, Any]
+) -> GraphKernel:
     if not isinstance(users, Green) or users.power != 1.0 or arms is None:
         raise ParameterError(
             f"engine 'sparse' was asked for with {users!r} and {arms!r}",
@@ -151,7 +158,7 @@ def _graph_kernel_for(users: UserKernel, graph: UserGraph, arm_kernel: ArmKernel
             "Pass user_kernel=Green(...) and arms=ArmPool(...), or use another engine",
         )
     ridge, normalised = users.laplacian_ridge, users.normalised
-    return graph_kernel(graph, arm_kernel, arms, laplacian_ridge=ridge, normalised=normalised)
+    return graph_kernel(graph, arm_kernel, arms, laplacian_ridge=ridge, normalised=normalised, **features)
 
 
 def learned_similarity(arms: ArmPool | None, seed: int) -> LearnedSimilarity:

@@ -11,6 +11,7 @@ from coterie.models import make_model
 from coterie.models.need import check_whole
 from coterie.policies.auto import make_auto_policy, make_bernoulli_policy
 from coterie.policies.following.schedules import SpectralSchedule
+from coterie.policies.making.engines import feature_options, suited_engine
 from coterie.policies.making.ingredients import (
     arm_kernel_for,
     check_types,
@@ -95,11 +96,12 @@ def make_policy(
             returns one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
-        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse".
+        engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse"; "auto" chooses
+            by cost and memory, and `explain()` says why.
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work (sparse).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_work, feature_error, max_features (sparse).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.
 
@@ -147,10 +149,16 @@ def make_policy(
     users = user_kernel_for(name, recipe, user_kernel, laplacian_ridge, chosen)
     followers += clusters_for(name, recipe, cluster_width, graph, arms)
     learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
+    similar_arms = arm_kernel_for(name, recipe, arm_kernel)
+    suited, why = engine, ""
+    if not (followers or learned or recipe.staged):  # these change the covariance of all users, or ask for it
+        suited, why = suited_engine(engine, users, graph, similar_arms, arms, expected_rounds, engine_options)
+    features, engine_options = feature_options(engine, engine_options)
     make = partial(
         make_model,
-        joint_kernel_for(users, graph, arm_kernel_for(name, recipe, arm_kernel), arms, engine),
+        joint_kernel_for(users, graph, similar_arms, arms, suited, features),
         engine=engine,
+        why=why,
         expected_rounds=expected_rounds,
         refresh_every=learned.every if learned else None,
         clusters=recipe.clustered,

@@ -113,8 +113,9 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
     settings = {**state["settings"], **changes}
     options = settings.pop("options")
     state["belief"] = put_together(state.get("belief"), arrays)
-    if state["belief"] and "model" in state["belief"] and options.get("engine") != "sparse":
-        options = options | {"engine": "exact"}  # for a moment: the one that takes least room until the belief is there
+    if state["belief"] and "model" in state["belief"]:
+        # For a moment: one that takes little room until the belief is there. Only `sparse` takes a graph for a kernel.
+        options = options | {"engine": "sparse" if state["belief"]["model"]["engine"] == "sparse" else "exact"}
     arms = ArmPool(arrays["features"], ids=state["arms"], feature_names=state.get("feature_names"))
     bandit = Bandit(graph=graph, arms=arms, **settings, **options)
     bandit.restore(state, arrays)

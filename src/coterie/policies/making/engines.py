@@ -1,0 +1,70 @@
+"""The engine that "auto" means, chosen before a kernel is made: one over all pairs of users may not fit."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
+from coterie.kernels.graph import MAX_FEATURES
+from coterie.models.large import Sizes, is_for_sparse
+from coterie.models.need import check_whole
+
+FEATURE_OPTIONS = ("feature_error", "max_features")
+
+
+def suited_engine(
+    engine: str,
+    users: UserKernel,
+    graph: UserGraph,
+    arm_kernel: ArmKernel,
+    arms: ArmPool | None,
+    expected_rounds: int | None = None,
+    engine_options: Mapping[str, Any] | None = None,
+) -> tuple[str, str]:
+    """Returns "sparse" if "auto" is to mean that, else the engine asked for; and why, where that is a question.
+
+    Examples:
+        >>> from coterie.graphs import make_graph
+        >>> suited_engine("auto", Green(), make_graph("ring", 10), Linear(), ArmPool(np.eye(2)))
+        ('auto', '')
+    """
+    if engine != "auto" or arms is None or not isinstance(users, Green) or users.power != 1.0:
+        return engine, ""
+    given = engine_options if isinstance(engine_options, Mapping) else {}  # what is not is refused where it is used
+    limit = given.get("memory_limit")
+    for name, value in (("expected_rounds", expected_rounds), ("memory_limit", limit)):
+        if value is not None:
+            check_whole(name, value)
+    verdict = is_for_sparse(
+        sizes_of(users, graph, arm_kernel, arms), expected_rounds=expected_rounds, memory_limit=limit
+    )
+    return ("sparse" if verdict.sparse else engine), verdict.why
+
+
+def sizes_of(users: Green, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool) -> Sizes:
+    """Returns what the choice depends on; O(users). A kernel that is not linear may need all features it can have."""
+    own = arms.dimension + 1 if isinstance(arm_kernel, Linear) else MAX_FEATURES
+    diagonal = 1.0 if users.normalised else float(np.mean(graph.degrees))
+    return Sizes(
+        n_users=graph.n_users,
+        n_edges=graph.n_edges,
+        n_arms=len(arms),
+        n_features=min(own, len(arms)),
+        ridge=users.laplacian_ridge,
+        diagonal=diagonal + users.laplacian_ridge,
+    )
+
+
+def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
+    """Returns the options that are the kernel's on "sparse", and those that are left for the model.
+
+    Examples:
+        >>> feature_options("sparse", {"eps": 0.5, "max_features": 8})
+        ({'max_features': 8}, {'eps': 0.5})
+    """
+    if engine != "sparse" or not isinstance(given, Mapping):
+        return {}, given
+    features = {name: given[name] for name in FEATURE_OPTIONS if name in given}
+    return features, {name: value for name, value in given.items() if name not in FEATURE_OPTIONS}
