@@ -1,8 +1,9 @@
 """Whether a graph is one for `sparse`, told from sizes alone, before anything of the size users x users is made."""
 
+from contextlib import suppress
 from dataclasses import dataclass
+from importlib.util import find_spec
 
-from coterie.algebra import push
 from coterie.errors import MissingExtraError
 from coterie.models.costs import exact_cost, grid_cost, linear_cost, sparse_cost, user_matrix_cost
 from coterie.models.engines.grid import grid_bytes
@@ -70,7 +71,7 @@ def is_for_sparse(sizes: Sizes, *, expected_rounds: int | None = None, memory_li
     if spread < LEAST_SPREAD and costs:
         problem = f"users x ridge = {spread:.3g} is below {LEAST_SPREAD}, where local solves take too long"
         return Verdict(sparse=False, why=f"; 'sparse' would be cheaper, but {problem}")
-    if not push.COMPILED and costs:
+    if not has_numba() and costs:
         remedy = "which is not installed: pip install '.[scale]' in a clone of the project"
         return Verdict(sparse=False, why=f"; 'sparse' would be cheaper, but needs 'numba', {remedy}")
     _require_numba(sizes, allowed)
@@ -82,6 +83,13 @@ def is_for_sparse(sizes: Sizes, *, expected_rounds: int | None = None, memory_li
     )
 
 
+def has_numba() -> bool:
+    """Returns whether the extra "scale" is there; looked up, not imported, which takes a second."""
+    with suppress(ModuleNotFoundError):
+        return find_spec("numba") is not None
+    return False
+
+
 def _nothing_else(sizes: Sizes, allowed: int) -> Verdict:
     _require_numba(sizes, allowed)
     needed, have = (f"{size / 2**30:.1f}" for size in (_matrix_bytes(sizes), allowed))
@@ -90,7 +98,7 @@ def _nothing_else(sizes: Sizes, allowed: int) -> Verdict:
 
 
 def _require_numba(sizes: Sizes, allowed: int) -> None:
-    if not push.COMPILED:
+    if not has_numba():
         raise MissingExtraError(
             f"{sizes.n_users} users need engine 'sparse', for nothing else fits in {allowed / 2**30:.1f} GiB, and "
             "'numba' is not installed",

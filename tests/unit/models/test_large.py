@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.algebra import push
 from coterie.errors import MissingExtraError, UnknownNameError
 from coterie.kernels.graph import GraphKernel
-from coterie.models import make_model
+from coterie.models import large, make_model
 from coterie.models.large import Sizes, is_for_sparse
 
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(30, 4)))
@@ -41,7 +40,7 @@ def test_where_it_is_too_slow_that_is_said() -> None:
 
 
 def test_where_numba_is_missing_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(push, "COMPILED", False)
+    monkeypatch.setattr(large, "has_numba", lambda: False)
     verdict = is_for_sparse(sizes(5_000, ridge=1.0), memory_limit=8 * GIB)
     assert not verdict.sparse
     assert "pip install '.[scale]'" in verdict.why
@@ -70,7 +69,7 @@ def test_a_policy_on_a_large_graph_says_why_it_is_sparse() -> None:
 
 
 def test_a_policy_without_numba_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(push, "COMPILED", False)
+    monkeypatch.setattr(large, "has_numba", lambda: False)
     policy = ct.make_policy("lk-gp-ucb", graph=ct.make_graph("ring", 400), arms=ARMS, laplacian_ridge=10.0)
     assert policy.model.engine != "sparse"
     assert "needs 'numba', which is not installed" in policy.explain()
