@@ -1,6 +1,6 @@
 """What an edit does to the weights, and the record that says what changed."""
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coterie.graphs.adjacency import Floats, Indices, canonical, from_pairs
+from coterie.graphs.versions import Edit
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,42 +26,55 @@ class GraphChange:
     edges: tuple[tuple[Hashable, Hashable, float, float], ...] = ()
 
 
-def appended(weights: sp.csr_array, friends: Indices, values: Floats) -> sp.csr_array:
-    """Returns the weights with one more user, the last; O(edges).
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What became of a graph whose users all stayed in their rows.
+
+    Attributes:
+        newcomers: How many users joined, in the last rows.
+        edges: The weights that changed, each pair once.
+    """
+
+    newcomers: int
+    edges: tuple[Edit, ...]
+
+    @classmethod
+    def of(cls, edits: Iterable[Edit], *, newcomers: int) -> "Difference":
+        """Returns what edits, made one after another, come to."""
+        found: dict[tuple[int, int], Edit] = {}
+        for edit in edits:
+            pair = edit.row, edit.other
+            found[pair] = edit._replace(old=found[pair].old) if pair in found else edit
+        return cls(newcomers, tuple(edit for edit in found.values() if edit.old != edit.new))
+
+
+def difference(before: sp.csr_array, after: sp.csr_array) -> list[Edit]:
+    """Returns the weights that differ, where rows may have been added; O(edges).
 
     Examples:
-        >>> appended(canonical([[0.0]]), np.array([0]), np.array([2.0])).toarray().tolist()
+        >>> difference(canonical([[0.0]]), canonical([[0, 2], [2, 0]]))
+        [Edit(row=0, other=1, old=0.0, new=2.0)]
+    """
+    old = sp.csr_array((before.data, before.indices, before.indptr), shape=before.shape)
+    old.resize(after.shape)
+    changed = sp.triu(after != old, k=1).tocoo()
+    pairs = zip(changed.row.tolist(), changed.col.tolist(), strict=True)
+    return [Edit(row, other, float(old[row, other]), float(after[row, other])) for row, other in pairs]
+
+
+def merged(weights: sp.csr_array, n_users: int, edits: Iterable[Edit]) -> sp.csr_array:
+    """Returns the weights of so many users with the edits made; O(edges).
+
+    Examples:
+        >>> merged(canonical([[0.0]]), 2, [Edit(0, 1, 0.0, 2.0)]).toarray().tolist()
         [[0.0, 2.0], [2.0, 0.0]]
     """
-    n_users = weights.shape[0]
+    last = {(edit.row, edit.other): edit.new for edit in edits}
+    ends = np.array(list(last), dtype=np.int64).reshape(-1, 2)
     rows, cols, old = _upper(weights)
-    new = np.full(len(friends), n_users)
-    pairs = np.concatenate([rows, friends]), np.concatenate([cols, new])
-    return from_pairs(n_users + 1, *pairs, np.concatenate([old, values]))
-
-
-def grown(weights: sp.csr_array, newcomers: int) -> sp.csr_array:
-    """Returns the weights with more users, the last, who have no edges; O(edges).
-
-    Examples:
-        >>> grown(canonical([[0.0]]), 1).toarray().tolist()
-        [[0.0, 0.0], [0.0, 0.0]]
-    """
-    out = weights.copy()
-    out.resize((weights.shape[0] + newcomers, weights.shape[0] + newcomers))
-    return canonical(out)
-
-
-def joined(weights: sp.csr_array, ends: Indices, values: Floats) -> sp.csr_array:
-    """Returns the weights with more edges, for pairs (row, later row) that have none yet; O(edges).
-
-    Examples:
-        >>> joined(canonical([[0, 0], [0, 0]]), np.array([[0, 1]]), np.array([2.0])).toarray().tolist()
-        [[0.0, 2.0], [2.0, 0.0]]
-    """
-    rows, cols, old = _upper(weights)
-    pairs = np.concatenate([rows, ends[:, 0]]), np.concatenate([cols, ends[:, 1]])
-    return from_pairs(weights.shape[0], *pairs, np.concatenate([old, values]))
+    kept = ~np.isin(rows * np.int64(n_users) + cols, ends[:, 0] * n_users + ends[:, 1])
+    pairs = np.concatenate([rows[kept], ends[:, 0]]), np.concatenate([cols[kept], ends[:, 1]])
+    return from_pairs(n_users, *pairs, np.concatenate([old[kept], np.array(list(last.values()), dtype=np.float64)]))
 
 
 def without_user(weights: sp.csr_array, index: int) -> sp.csr_array:
@@ -72,19 +86,6 @@ def without_user(weights: sp.csr_array, index: int) -> sp.csr_array:
     """
     kept = np.delete(np.arange(weights.shape[0]), index)
     return canonical(weights[kept][:, kept])
-
-
-def reweighted(weights: sp.csr_array, i: int, j: int, weight: float) -> sp.csr_array:
-    """Returns the weights with one pair set; 0 removes the edge; O(edges).
-
-    Examples:
-        >>> reweighted(canonical([[0, 1], [1, 0]]), 1, 0, 3.0).toarray().tolist()
-        [[0.0, 3.0], [3.0, 0.0]]
-    """
-    rows, cols, old = _upper(weights)
-    others = (rows != min(i, j)) | (cols != max(i, j))
-    pairs = np.append(rows[others], min(i, j)), np.append(cols[others], max(i, j))
-    return from_pairs(weights.shape[0], *pairs, np.append(old[others], weight))
 
 
 def _upper(weights: sp.csr_array) -> tuple[Indices, Indices, Floats]:

@@ -1,8 +1,7 @@
 """The users and weights of a graph, and looking things up in them."""
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import Any, Self
 
 import numpy as np
@@ -10,7 +9,12 @@ import scipy.sparse as sp
 
 from coterie.errors import UnknownUserError, listed, or_similar
 from coterie.graphs.adjacency import Floats, read_matrix
+from coterie.graphs.edits import Difference, difference, merged
 from coterie.graphs.laplacian import degrees
+from coterie.graphs.versions import Edit, Edits, Ids
+
+MOST_EDITS = 1024  # wait to be merged, or as many as MOST_SHARE of what merging goes through
+MOST_SHARE = 1 / 32
 
 
 class StoredGraph:
@@ -24,39 +28,65 @@ class StoredGraph:
     def __init__(self, *, users: Iterable[Hashable], weights: Any) -> None:
         self._keep(*read_matrix(weights, users=users, symmetrise=None))
 
-    def _keep(self, users: tuple[Hashable, ...], weights: sp.csr_array) -> None:
+    def _keep(self, users: Iterable[Hashable], weights: sp.csr_array) -> None:
+        self._ids = Ids(users)
+        self._n_edges = int(weights.nnz) // 2
+        self._rebase(weights)
+
+    def _rebase(self, weights: sp.csr_array) -> None:
         for array in (weights.data, weights.indices, weights.indptr):
             array.flags.writeable = False
-        self._users = users
-        self._weights = weights
-        self._index = {user: i for i, user in enumerate(users)}
+        # In this order: edits that are made twice change nothing, so another thread reads the same at any moment.
+        self._base = weights
+        self._edits = Edits()
 
     @classmethod
-    def _wrap(cls, users: tuple[Hashable, ...], weights: sp.csr_array) -> Self:
+    def _wrap(cls, users: Iterable[Hashable], weights: sp.csr_array) -> Self:
         # For weights that are right by construction; everything from outside passes the readers first.
         graph = cls.__new__(cls)
         graph._keep(users, weights)
         return graph
 
+    def _with(self, users: Sequence[Hashable], edits: Sequence[Edit]) -> Self:
+        """Returns the graph with more users and with these weights set; amortised O(users + edits)."""
+        graph = type(self).__new__(type(self))
+        graph._ids = self._ids.with_more(users) if users else self._ids
+        graph._base, graph._edits = self._base, self._edits.with_more(edits)
+        graph._n_edges = self._n_edges + sum((edit.new > 0) - (edit.old > 0) for edit in edits)
+        if len(graph._edits) > MOST_EDITS + MOST_SHARE * (graph._base.shape[0] + graph._base.nnz):
+            graph._rebase(merged(graph._base, len(graph._ids), graph._edits))
+        return graph
+
+    @property
+    def _weights(self) -> sp.csr_array:
+        """The weights with all edits in them, merged when they are asked for."""
+        if len(self._edits) or self._base.shape[0] < len(self._ids):
+            self._rebase(merged(self._base, len(self._ids), self._edits))
+        return self._base
+
+    @cached_property
+    def _users(self) -> tuple[Hashable, ...]:
+        return tuple(self._ids)
+
     @property
     def users(self) -> tuple[Hashable, ...]:
-        """The ids, in the order of the rows."""
+        """The ids, in the order of the rows. O(n) once; `user_at` gives one of them."""
         return self._users
 
     @property
     def n_users(self) -> int:
         """The number of users."""
-        return len(self._users)
+        return len(self._ids)
 
     @property
     def n_edges(self) -> int:
         """The number of edges, each counted once."""
-        return int(self._weights.nnz) // 2
+        return self._n_edges
 
     @property
     def index(self) -> Mapping[Hashable, int]:
         """The row of each user, read-only."""
-        return MappingProxyType(self._index)
+        return self._ids
 
     @property
     def weights(self) -> sp.csr_array:
@@ -82,7 +112,16 @@ class StoredGraph:
         if user not in self:
             remedy = or_similar(user, self._users, "Check the id, or add the user with add_user")
             raise UnknownUserError(f"user {user!r} is unknown", f"users are {listed(self._users)}", remedy)
-        return self._index[user]
+        return self._ids[user]
+
+    def user_at(self, row: int) -> Hashable:
+        """Returns the id of a row. O(1), where the first look at `users` after an edit takes O(n).
+
+        Examples:
+            >>> StoredGraph(users=["ana", "bo"], weights=[[0, 2], [2, 0]]).user_at(1)
+            'bo'
+        """
+        return self._ids.at(range(self.n_users)[row])
 
     def neighbours(self, user: Hashable) -> dict[Hashable, float]:
         """Returns the weight of each neighbour of the user, in the order of the rows; O(degree).
@@ -92,9 +131,16 @@ class StoredGraph:
             {'ana': 2.0}
         """
         row = self.index_of(user)
-        inside = slice(self._weights.indptr[row], self._weights.indptr[row + 1])
-        near, values = self._weights.indices[inside].tolist(), self._weights.data[inside].tolist()
-        return {self._users[i]: weight for i, weight in zip(near, values, strict=True)}
+        near, values = self._stored(row)
+        found = dict(zip(near.tolist(), values.tolist(), strict=True)) | self._edits.near(row)
+        return {self._ids.at(i): weight for i, weight in sorted(found.items()) if weight > 0}
+
+    def _stored(self, row: int) -> tuple[Any, Any]:
+        """Returns the neighbours of a row and their weights, without the edits."""
+        if row >= self._base.shape[0]:
+            return np.empty(0, dtype=np.int32), np.empty(0)
+        inside = slice(self._base.indptr[row], self._base.indptr[row + 1])
+        return self._base.indices[inside], self._base.data[inside]
 
     def edges(self) -> Iterator[tuple[Hashable, Hashable, float]]:
         """Yields (user, user, weight) once for each edge, in the order of the rows.
@@ -124,17 +170,36 @@ class StoredGraph:
             2.0
         """
         i, j = self.index_of(u), self.index_of(v)
-        start, end = self._weights.indptr[i], self._weights.indptr[i + 1]
-        place = start + int(np.searchsorted(self._weights.indices[start:end], j))
-        found = place < end and self._weights.indices[place] == j
-        return float(self._weights.data[place]) if found else 0.0
+        edited = self._edits.weight(i, j)
+        if edited is not None:
+            return edited
+        near, values = self._stored(i)
+        place = int(np.searchsorted(near, j))
+        return float(values[place]) if place < len(near) and near[place] == j else 0.0
+
+    def changes_since(self, before: "StoredGraph") -> Difference | None:
+        """Returns who joined and which weights changed since an earlier graph; none if users left or moved.
+
+        O(changes) between versions of a graph, unless their weights were asked for or merged meanwhile: then O(edges).
+
+        Examples:
+            >>> before = StoredGraph(users=["ana", "bo"], weights=[[0, 2], [2, 0]])
+            >>> StoredGraph(users=["ana", "bo"], weights=[[0, 3], [3, 0]]).changes_since(before)
+            Difference(newcomers=0, edges=(Edit(row=0, other=1, old=2.0, new=3.0),))
+        """
+        if not self._ids.extends(before._ids):
+            return None
+        added = self._edits.since(before._edits) if self._base is before._base else None
+        if added is None:
+            added = difference(before._weights, self._weights)
+        return Difference.of(added, newcomers=self.n_users - before.n_users)
 
     def __len__(self) -> int:
         return self.n_users
 
     def __contains__(self, user: object) -> bool:
         try:
-            return user in self._index
+            return user in self._ids
         except TypeError:  # what cannot be hashed cannot be an id
             return False
 
