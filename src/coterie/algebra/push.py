@@ -1,7 +1,8 @@
 """Local solves of (L_rho (x) I + blocks) z = b by pushing residuals along a graph, first in, first out; compiled.
 
 The graph is CSR: indptr, indices, weights >= 0 beside a diagonal. `slot` says which users have a block and `inverse`
-holds the inverses of diagonal + block; the others only need a division. Numbers only: arrays in, arrays out.
+holds the inverses of diagonal + block; the others only need a division, but for those whose block is `LACKING`: the
+caller has to make it first, and to call again. Numbers only: arrays in, arrays out.
 
 Where numba is missing the functions are plain Python: right, and far too slow. `COMPILED` says which.
 """
@@ -14,6 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 COMPILED = find_spec("numba") is not None
+LACKING = -2
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -68,7 +70,7 @@ def push_local(
     waiting: Any,
     marks: Any,
 ) -> bool:
-    """Pushes until no residual exceeds threshold * shape, or the work reaches `most`; False where room ran out.
+    """Pushes until no residual exceeds threshold * shape, or the work reaches `most`; False if room or a block lacks.
 
     A row of `solution`, `residual` and `bound` (never below the norm of the residual) is a user who was reached:
     `nodes` names them and `place` finds them. `marks` holds how many there are, the ring's head and length, and the
@@ -79,7 +81,7 @@ def push_local(
     while marks[2] > 0 and marks[3] < most:
         here = ring[marks[1]]
         user = nodes[here]
-        if marks[0] + indptr[user + 1] - indptr[user] > room:
+        if slot[user] == LACKING or marks[0] + indptr[user + 1] - indptr[user] > room:
             return False
         marks[1] = (marks[1] + 1) % room
         marks[2] -= 1
@@ -141,7 +143,7 @@ def push_block(
     while marks[2] > 0 and marks[3] < most:
         here = ring[marks[1]]
         user = nodes[here]
-        if marks[0] + indptr[user + 1] - indptr[user] > room:
+        if slot[user] == LACKING or marks[0] + indptr[user + 1] - indptr[user] > room:
             return False
         marks[1] = (marks[1] + 1) % room
         marks[2] -= 1
@@ -232,6 +234,8 @@ def repair(
     step = np.empty(width)
     while marks[1] > 0 and made < most:
         user = ring[marks[0]]
+        if slot[user] == LACKING:
+            break
         marks[0] = (marks[0] + 1) % room
         marks[1] -= 1
         waiting[user] = False

@@ -156,10 +156,14 @@ class Model(ABC):
     def _belief(self) -> dict[str, Any]:
         """Returns what an engine adds to the state: its options, and the arrays that it believes by."""
 
+    def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
+        """Returns the history of a state; an engine may keep it in another form."""
+        return History.restored(state, kernel.key)
+
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         """Takes everything from a state; an engine adds what is its own."""
         self.kernel = kernel
-        self.history = History.restored(state["history"], kernel.key)
+        self.history = self._restored_history(state["history"], kernel)
         self.reason = state["reason"]
         self._noise_var = state["noise_var"]
 

@@ -5,13 +5,23 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.kernels.graph import GraphKernel
+from coterie.models.engines.sparse.table import Table, doubled
 
 FIRST_ROOM = 16
 RENEW_EVERY = 64
+NONE, LACKING = -1, -2  # in `slot`: no matrix; or, as compiled loops know it, one that has not been made yet
+MOST_BYTES = 2**30
 
 
 class UserBlocks:
-    """Matrices and numbers of some of the users, found by a table of all of them; room doubles when it runs out."""
+    """Matrices and numbers of some of the users, found by a table of all of them; room doubles when it runs out.
+
+    Beyond `MOST_BYTES` all are let go of, for they can be made again.
+    """
+
+    without = NONE  # what a user's slot says once their matrix is let go of
+    inverse: Array
 
     def __init__(self, n_users: int, width: int, **arrays: tuple[int, ...]) -> None:
         self.slot = np.full(n_users, -1, dtype=np.int32)
@@ -33,14 +43,26 @@ class UserBlocks:
         """Returns the place of a user, a new one of zeros if they had none."""
         if self.slot[user] >= 0:
             return int(self.slot[user])
-        place = len(self.users)
-        if place == len(getattr(self, self._names[0])):
+        room = len(getattr(self, self._names[0]))
+        if len(self.users) == room and 2 * room * self.width**2 * 8 > MOST_BYTES:
+            self._let_go()
+        elif len(self.users) == room:
             for name in self._names:
-                old = getattr(self, name)
-                setattr(self, name, np.concatenate([old, np.zeros_like(old)]))
+                setattr(self, name, doubled(getattr(self, name)))
+        place = len(self.users)
+        for name in self._names:
+            getattr(self, name)[place] = 0.0
         self.users.append(user)
         self.slot[user] = place
         return place
+
+    def make(self, user: int) -> int:
+        """Returns the place of a user; blocks that are computed are computed here."""
+        return self.open(user)
+
+    def _let_go(self) -> None:
+        self.slot[self.users] = self.without
+        self.users.clear()
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same blocks from, to the bit; nothing is copied."""
@@ -52,37 +74,76 @@ class UserBlocks:
         self.users = state["users"].tolist()
         self.slot[state["users"]] = np.arange(len(self.users))
         for name in self._names:
-            room = getattr(self, name)
-            setattr(self, name, np.concatenate([state[name], np.zeros((FIRST_ROOM, *room.shape[1:]))]))
+            if len(self.users) >= FIRST_ROOM:
+                setattr(self, name, state[name])  # with no room to spare: it doubles when somebody joins
+            else:
+                getattr(self, name)[: len(self.users)] = state[name]
         return self
 
 
 class DataBlocks(UserBlocks):
-    """For users with data the precision of their rewards, B_u, and the inverse of diagonal + B_u."""
+    """For users with data the inverse of diagonal + B_u, with B_u the precision of their rewards.
 
-    def __init__(self, diagonal: Array, width: int) -> None:
-        self.precision = self.inverse = np.zeros((0, 0, 0))
-        self.added = np.zeros(0)
-        super().__init__(len(diagonal), width, precision=(width, width), inverse=(width, width), added=())
-        self._diagonal = diagonal
+    Nothing else is kept of B_u: the rows of the table give it. A user with rows has no block before one is asked for.
+    """
+
+    without = LACKING
+
+    def __init__(self, kernel: GraphKernel, table: Table, noise_var: float) -> None:
+        width = kernel.features.shape[1]
+        self.inverse, self.added = np.zeros((0, 0, 0)), np.zeros(0)
+        super().__init__(kernel.n_users, width, inverse=(width, width), added=())
+        self.slot[table.first >= 0] = LACKING
+        self.table, self.noise_var = table, noise_var
+        self._diagonal, self._features = kernel.diagonal, kernel.features
 
     def add(self, user: int, row: Array, noise: float) -> None:
-        """Adds row row' / noise. The inverse follows by Sherman-Morrison, and is made anew now and then."""
+        """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or anew."""
+        place = self.make(user)
+        self.added[place] += 1
+        if self.added[place] % RENEW_EVERY == 0:
+            self.inverse[place] = self.fresh_inverse(user)
+        shrink(self.inverse[place], row, noise)
+
+    def make(self, user: int) -> int:
+        """Returns the place of a user, whose inverse is made if there was none."""
         known = self.slot[user] >= 0
         place = self.open(user)
         if not known:
-            np.fill_diagonal(self.inverse[place], 1 / self._diagonal[user])
-        self.precision[place] += np.outer(row, row / noise)
-        self.added[place] += 1
-        if self.added[place] % RENEW_EVERY == 0:
-            self.inverse[place] = self.fresh_inverse(place)
-            return
-        shrink(self.inverse[place], row, noise)
+            self.inverse[place] = self.fresh_inverse(user)
+        return place
 
-    def fresh_inverse(self, place: int) -> Array:
+    def precision(self, user: int) -> Array:
+        """Returns B_u, from the table."""
+        out = np.empty((self.width, self.width))
+        self.table.compiled.user_gram(user, *self.table.chains, self._features, out)
+        return np.asarray(out / self.noise_var)
+
+    def fresh_inverse(self, user: int) -> Array:
         """Returns the inverse of diagonal + B_u, computed anew."""
-        eye = np.eye(self.width)
-        return symmetric(np.linalg.inv(self._diagonal[self.users[place]] * eye + self.precision[place]))
+        if self.table.lengths[user] == 0:
+            return np.asarray(np.eye(self.width) / self._diagonal[user])
+        return symmetric(np.linalg.inv(self._diagonal[user] * np.eye(self.width) + self.precision(user)))
+
+    def drift(self) -> float:
+        """Returns how far the inverses are from ones computed anew, relative to their size."""
+        fresh = ((self.inverse[place], self.fresh_inverse(user)) for place, user in enumerate(self.users))
+        return float(max((np.abs(kept - new).max() / np.abs(new).max() for kept, new in fresh), default=0.0))
+
+    def renew(self) -> None:
+        """Computes all inverses anew."""
+        for place, user in enumerate(self.users):
+            self.inverse[place] = self.fresh_inverse(user)
+
+    def known_of(self, users: Any) -> Array:
+        """Returns about how many directions of each user's weights their data tell, exactly where there is a block."""
+        places, diagonal = self.slot[users], self._diagonal[users]
+        lengths = np.minimum(self.table.lengths[users], self.width)
+        usual = np.mean(np.einsum("ij,ij->i", self._features, self._features)) / self.noise_var
+        out = lengths * usual / (diagonal + usual)
+        held = places >= 0
+        out[held] = self.width - diagonal[held] * np.einsum("kii->k", self.inverse[places[held]])
+        return np.asarray(out)
 
 
 class MarginalBlocks(UserBlocks):

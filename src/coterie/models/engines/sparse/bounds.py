@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
-from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
+from coterie.models.engines.sparse.blocks import NONE, DataBlocks, UserBlocks, symmetric
 from coterie.models.engines.sparse.workspace import Workspace
 
 FIRST_THRESHOLD = 0.05
@@ -33,22 +33,21 @@ class Bounds:
         self._width = kernel.features.shape[1]
         self._alone = Workspace(kernel, (1,))
         self._together = Workspace(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
-        self._nobody = np.full(kernel.n_users, -1, dtype=np.int32)
-        self._nothing = np.zeros((0, 1, 1))
+        self._nobody = UserBlocks(kernel.n_users, 1, inverse=(1, 1))
 
     def warm_up(self, data: DataBlocks) -> None:
         """Calls what is compiled with nothing to do."""
         self._alone.start(0, 0.0)
-        self._alone.run(self._push.push_local, self._nobody, self._nothing, 1.0, 1)
+        self._alone.run(self._push.push_local, self._nobody, 1.0, 1)
         self._together.start(0, 0.0)
-        self._together.run(self._push.push_block, data.slot, data.inverse, 1.0, 1)
+        self._together.run(self._push.push_block, data, 1.0, 1)
 
     def prior_variance(self, user: int) -> float:
         """Returns an upper bound of [L_rho^-1]_uu, within the accuracy."""
         work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.shape[user]
         work.start(user, 1.0)
         while True:
-            settled = work.run(self._push.push_local, self._nobody, self._nothing, threshold, self._most)
+            settled = work.run(self._push.push_local, self._nobody, threshold, self._most)
             cross, rest = work.products()
             lower = float(work.solution[0, 0]) + cross
             if rest / ridge <= self._accuracy * lower or not settled:
@@ -69,10 +68,10 @@ class Bounds:
         return (found if np.trace(found) < np.trace(own) else own), 0.0
 
     def _by_own_data(self, user: int, prior: float, data: DataBlocks) -> Array:
-        eye, place = np.eye(self._width), data.slot[user]
-        if place < 0:
+        eye = np.eye(self._width)
+        if data.slot[user] == NONE:
             return prior * eye
-        return symmetric(np.linalg.inv(eye / prior + data.precision[place]))
+        return symmetric(np.asarray(np.linalg.inv(eye / prior + data.precision(user))))
 
     def _known_by_others(self, data: DataBlocks) -> float:
         """Returns about how much of the trace the data of those reached by the last solve take off, itself left out.
@@ -81,18 +80,16 @@ class Bounds:
         """
         work = self._alone
         nodes = work.nodes[1 : work.count]
-        places = data.slot[nodes]
-        with_data = places >= 0
-        diagonal = self._kernel.diagonal[nodes[with_data]]
-        known = self._width - diagonal * np.einsum("kii->k", data.inverse[places[with_data]])
-        return float(np.sum(work.solution[1 : work.count, 0][with_data] ** 2 * diagonal * known))
+        with_data = data.slot[nodes] != NONE
+        known = self._kernel.diagonal[nodes[with_data]] * data.known_of(nodes[with_data])
+        return float(np.sum(work.solution[1 : work.count, 0][with_data] ** 2 * known))
 
     def _by_all_data(self, user: int, data: DataBlocks) -> Array:
         work, ridge, most = self._together, self._kernel.ridge, max(self._most // self._width, 1)
         threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
         work.start(user, np.eye(self._width))
         while True:
-            settled = work.run(self._push.push_block, data.slot, data.inverse, threshold, most)
+            settled = work.run(self._push.push_block, data, threshold, most)
             cross, rest = work.products()
             lower = float(np.trace(work.solution[0])) + cross
             if rest / ridge <= self._accuracy * lower or not settled:

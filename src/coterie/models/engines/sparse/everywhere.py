@@ -1,4 +1,6 @@
-"""One solve on the whole graph, for few users, where pushes would go round it too often."""
+"""One solve on the whole graph: for few users, where pushes would go round too often, and for many rewards."""
+
+from collections.abc import Callable
 
 import numpy as np
 
@@ -7,44 +9,62 @@ from coterie.kernels.graph import GraphKernel
 from coterie.models.engines.sparse.blocks import DataBlocks
 
 MOST_STEPS = 1000
+Progress = Callable[[int, float], None]
 
 
 class Everywhere:
-    """A = L_rho (x) I + blocks as a linear map on the weights of all users, and its conjugate gradients."""
+    """A = L_rho (x) I + blocks as a linear map on the weights of all users, and its conjugate gradients.
+
+    The blocks come from the rows of rewards, so no user needs a matrix. O(edges + rows) x features each step, and
+    rows^2 of a user (features^2 where these are fewer) for the preconditioner.
+    """
 
     def __init__(self, kernel: GraphKernel, data: DataBlocks) -> None:
-        self._kernel, self._users = kernel, np.array(data.users, dtype=np.intp)
-        self._precision, self._inverse = data.precision[: len(data)], data.inverse[: len(data)]
+        self._kernel, self._data, self._compiled = kernel, data, data.table.compiled
+        weights = kernel.weights
+        self._graph = weights.indptr, weights.indices, weights.data, kernel.diagonal
+        self._rows = (*data.table.chains, kernel.features, data.noise_var, 0.0)
+        self.n_steps = 0
 
     def times(self, weights: Array) -> Array:
-        """Returns A w. O(edges x features + users with data x features^2)."""
-        out = self._kernel.diagonal[:, None] * weights - self._kernel.weights @ weights
-        out[self._users] += _each(self._precision, weights[self._users])
-        return np.asarray(out)
+        """Returns A w."""
+        return self._times(weights, np.empty_like(weights))
 
-    def solve(self, right: Array, threshold: float) -> tuple[Array, Array]:
-        """Returns w and right - A w, once no row of that exceeds threshold * shape; preconditioned by users' blocks."""
-        weights, left = np.zeros_like(right), right.copy()
-        ready = self._preconditioned(left)
-        along, size = ready, float(np.vdot(left, ready))
-        for _ in range(MOST_STEPS):
-            if np.all(np.linalg.norm(left, axis=1) <= threshold * self._kernel.shape):
+    def solve(self, right: Array, threshold: float, progress: Progress | None = None) -> Array:
+        """Returns w, once no row of right - A w exceeds threshold * shape; `right` becomes what is left of it."""
+        weights, ready, image = np.zeros_like(right), np.empty_like(right), np.empty_like(right)
+        along = self._preconditioned(right, ready).copy()
+        size = float(np.vdot(right, ready))
+        for step in range(MOST_STEPS):
+            level = float(np.max(np.sqrt(np.einsum("ij,ij->i", right, right)) / self._kernel.shape))
+            if progress is not None:
+                progress(step, level / threshold)
+            if level <= threshold:
                 break
-            image = self.times(along)
-            length = size / float(np.vdot(along, image))
-            weights += length * along
-            left -= length * image
-            ready = self._preconditioned(left)
-            before, size = size, float(np.vdot(left, ready))
-            along = ready + (size / before) * along
-        return weights, right - self.times(weights)
+            length = size / float(np.vdot(along, self._times(along, image)))
+            self._compiled.add_scaled(length, along, weights)
+            self._compiled.add_scaled(-length, image, right)
+            before, size = size, float(np.vdot(right, self._preconditioned(right, ready)))
+            self._compiled.scale_and_add(size / before, ready, along)
+            self.n_steps = step + 1
+        return weights
 
-    def _preconditioned(self, left: Array) -> Array:
-        out = left / self._kernel.diagonal[:, None]
-        out[self._users] = _each(self._inverse, left[self._users])
-        return np.asarray(out)
+    def warm_up(self) -> None:
+        """Calls what is compiled for nobody, and what the table needs of it."""
+        nobody, compiled = self._kernel.diagonal[:0], self._compiled
+        nothing, more = (np.zeros((0, self._kernel.features.shape[1])) for _ in range(2))
+        compiled.times_all(*self._graph[:3], nobody, *self._rows, nothing, more)
+        compiled.precondition_all(nobody, *self._rows, self._data.slot, self._data.inverse, nothing, more)
+        compiled.add_scaled(0.0, nothing, more)
+        compiled.scale_and_add(0.0, nothing, more)
+        self._data.table.place(0, 0)
+        self._data.precision(0)
 
+    def _times(self, weights: Array, out: Array) -> Array:
+        self._compiled.times_all(*self._graph, *self._rows, weights, out)
+        return out
 
-def _each(blocks: Array, rows: Array) -> Array:
-    """Returns each block times its row."""
-    return np.asarray(np.einsum("kij,kj->ki", blocks, rows))
+    def _preconditioned(self, left: Array, out: Array) -> Array:
+        blocks = self._data.slot, self._data.inverse
+        self._compiled.precondition_all(self._kernel.diagonal, *self._rows, *blocks, left, out)
+        return out

@@ -1,23 +1,30 @@
 """`SparseModel`: the belief in weight space on a graph of any size, by local solves."""
 
+from math import log
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array, Drift
+from coterie.errors import FAILURES
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Index
-from coterie.models.conditioned import ConditionedModel
+from coterie.models.conditioned import LOG_2PI, ConditionedModel
+from coterie.models.engines.sparse.batch import evidence, joined, scattered
 from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
+from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.needs import checked_share, load_push, require_graph
 from coterie.models.engines.sparse.residual import Residual
+from coterie.models.engines.sparse.table import COLUMNS, Table
 from coterie.models.engines.sparse.workspace import Workspace
+from coterie.models.history import History
 from coterie.models.need import check_whole
 
 COARSE = 0.02
 STALE_SHARE = 0.2
+FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
 
 
 class SparseModel(ConditionedModel):
@@ -48,6 +55,7 @@ class SparseModel(ConditionedModel):
     engine = "sparse"
     stages = False
     kernel: GraphKernel
+    history: Table
 
     def __init__(
         self,
@@ -64,6 +72,7 @@ class SparseModel(ConditionedModel):
         self.eps, self.accuracy = checked_share("eps", eps), checked_share("accuracy", accuracy)
         check_whole("max_work", max_work)
         self.max_work = int(max_work)
+        self.history = Table(graph.n_users, graph.n_arms)
         self._configure(graph, self._noise_var)
         self._reset()
         self._warm_up()
@@ -73,7 +82,7 @@ class SparseModel(ConditionedModel):
     @property
     def nbytes(self) -> int:
         """Bytes held by the belief."""
-        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes
+        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes
 
     @property
     def n_waiting(self) -> int:
@@ -126,6 +135,88 @@ class SparseModel(ConditionedModel):
 
     # Learning
 
+    def learn(self, user: int, arm: Any, reward: float) -> None:
+        """Learns one reward from values that were checked already; `update` is the safe door."""
+        super().learn(user, arm, reward)
+        self._residual.repair(self._data, self.max_work)
+
+    def relearn(self, history: History) -> None:
+        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        super().relearn(Table.of(history, self.kernel.n_users, self.kernel.n_arms))
+
+    def rebuild(self) -> None:
+        """Computes the belief anew, in place: many rows at once, few one by one."""
+        whole, self._info_gain, self._log_likelihood = self.history, 0.0, 0.0
+        if self._is_worth_a_fit(len(whole)):
+            self._reset()
+            self._settle(None)
+            return
+        try:
+            self.history = Table(self.kernel.n_users, self.kernel.n_arms)
+            self._reset()
+            self._learn_rows(whole)
+        finally:
+            self.history = self._data.table = whole  # the rows are the same ones, and in the same order
+
+    def fit(self, rows: History, progress: Progress | None = None) -> int:
+        """Learns many rewards at once by one solve for all users, and returns how many steps that took.
+
+        The belief is that of learning them one by one, within `error_bound`. Variances that were kept are computed
+        anew, and blocks of users are made, when they are first needed. On an error nothing has changed.
+
+        Args:
+            rows: The rewards, collapsed.
+            progress: Called with the number of each step, and how far above what `eps` asks for the residual is.
+        """
+        before = self.__dict__.copy()
+        self.history = joined(self.history, rows, self.kernel.n_users, self.kernel.n_arms)
+        try:
+            return self._settle(progress)
+        except BaseException:  # whatever it was, an interruption too: the belief that was there comes back
+            self.__dict__.update(before)
+            raise
+
+    def _is_worth_a_fit(self, n_rows: int) -> bool:
+        return n_rows > max(FEWEST, self.kernel.n_users / USERS_A_REWARD)
+
+    def _settle(self, progress: Progress | None) -> int:
+        """Solves for the rows that the history holds, from the weights at hand, and takes the evidence anew."""
+        weights = self._residual.weights
+        self._reset()
+        self._residual.weights[:] = weights
+        steps = self._residual.fit(self._data, progress)
+        self._info_gain, self._log_likelihood = evidence(self.kernel, self.history, self._noise_var, self._residual)
+        return steps
+
+    def _learn_batch(self, batch: History) -> None:
+        if self._is_worth_a_fit(len(batch)):
+            self.fit(batch)
+            return
+        before, mark = [], (len(self.history), self.history.n_observations)
+        for user, arm in zip(batch.user_array().tolist(), batch.arm_array().tolist(), strict=True):
+            row = self.history.place(user, arm)
+            before += [(row, *self.history.row(row))] if row >= 0 else []
+        try:
+            self._learn_rows(batch)
+        except FAILURES:
+            self.history.undo(*mark, before)
+            self.rebuild()
+            raise
+        self.history.n_observations += batch.n_observations
+
+    def _learn_rows(self, batch: History) -> None:
+        columns = batch.state()
+        for each in zip(*(columns[name].tolist() for name in COLUMNS), strict=True):
+            self._learn_row(*each)
+
+    def _learn_row(self, user: int, arm: int, count: float, mean: float, scatter: float) -> None:
+        noise = self._noise_var / count
+        log_det, fit = self._condition(np.array([user]), np.array([arm]), np.array([mean]), np.array([noise]))
+        self._info_gain += log_det - log(noise)
+        self._log_likelihood -= 0.5 * (fit + log_det + LOG_2PI + scattered(count, scatter, self._noise_var))
+        self.history.put(user, arm, count, mean, scatter)
+        self._residual.repair(self._data, self.max_work)
+
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         return self._reward(user, self.kernel.features[arm], reward, self._noise_var)
 
@@ -137,7 +228,10 @@ class SparseModel(ConditionedModel):
         return log_det, fit
 
     def _reward(self, user: int, row: Array, value: float, noise: float) -> tuple[float, float]:
-        """Learns one reward; returns a lower bound of its predictive variance, noise included, and its surprise."""
+        """Learns one reward; returns a lower bound of its predictive variance, noise included, and its surprise.
+
+        The history does not have it yet, and has to before blocks are made from its rows: `repair` comes after.
+        """
         work, ridge = self._work, self.kernel.ridge
         self._solve(user, row)
         about = float(row @ work.solution[0])
@@ -148,7 +242,6 @@ class SparseModel(ConditionedModel):
         self._residual.add(work, gap / (noise + about))
         self._data.add(user, row, noise)
         self._shrink(user, row, noise, lowest, highest)
-        self._residual.repair(self._data, self.max_work)
         return lowest, gap
 
     def _solve(self, user: int, row: Array) -> None:
@@ -156,7 +249,7 @@ class SparseModel(ConditionedModel):
         share = min(COARSE, self.kernel.ridge / float(self.kernel.diagonal[user]))
         threshold = share * float(np.linalg.norm(row)) / float(self.kernel.shape[user])
         self._work.start(user, row)
-        self._work.run(self._push.push_local, self._data.slot, self._data.inverse, threshold, self.max_work)
+        self._work.run(self._push.push_local, self._data, threshold, self.max_work)
 
     def _shrink(self, user: int, row: Array, noise: float, lowest: float, highest: float) -> None:
         work, cached = self._work, self._marginals
@@ -187,19 +280,19 @@ class SparseModel(ConditionedModel):
         self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
 
     def _reset(self) -> None:
-        width = self.kernel.features.shape[1]
         self._residual = Residual(self._push, self.kernel, self.eps)
-        self._data = DataBlocks(self.kernel.diagonal, width)
-        self._marginals = MarginalBlocks(self.kernel.n_users, width)
+        self._data = DataBlocks(self.kernel, self.history, self._noise_var)
+        self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
 
     def _warm_up(self) -> None:
         """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
         nothing = np.zeros(self.kernel.features.shape[1])
         self._work.start(0, nothing)
-        self._work.run(self._push.push_local, self._data.slot, self._data.inverse, 1.0, 1)
+        self._work.run(self._push.push_local, self._data, 1.0, 1)
         self._bounds.warm_up(self._data)
         self._residual.add(self._work, 0.0)
-        self._residual.repair(self._data, 0)
+        self._residual.repair(self._data, 1)
+        Everywhere(self.kernel, self._data).warm_up()
         self._shrink(0, nothing, 1.0, 1.0, 1.0)
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
@@ -207,15 +300,12 @@ class SparseModel(ConditionedModel):
 
         The mean's drift is in units of what `eps` allows, the variance's relative. O(users x features + history).
         """
-        fresh = self._residual.recomputed(self._data, self.history, self._noise_var)
+        fresh = self._residual.recomputed(self._data)
         mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / self._residual.threshold
-        inverses = [self._data.fresh_inverse(place) for place in range(len(self._data))]
-        gaps = [np.abs(self._data.inverse[i] - new).max() / np.abs(new).max() for i, new in enumerate(inverses)]
-        variance = float(max(gaps, default=0.0))
+        variance = self._data.drift()
         sound = max(mean, variance) <= tolerance
         if not sound:
-            for place, new in enumerate(inverses):
-                self._data.inverse[place] = new
+            self._data.renew()
             self._residual.take_residual(fresh)
             self._residual.repair(self._data, self.max_work)
         return Drift(mean, variance, tolerance, healed=not sound)
@@ -233,6 +323,9 @@ class SparseModel(ConditionedModel):
         options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
         return options | parts
+
+    def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
+        return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
 
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         super()._restore(state, kernel)

@@ -40,3 +40,10 @@ def load_push() -> ModuleType:
             "Install it: pip install '.[scale]' in a clone of the project",
         )
     return push
+
+
+def load_rows() -> ModuleType:
+    """Returns the compiled functions on rows of rewards; see `load_push`."""
+    from coterie.algebra import rows
+
+    return rows

@@ -7,10 +7,9 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
-from coterie.models.engines.sparse.blocks import DataBlocks
-from coterie.models.engines.sparse.everywhere import Everywhere
+from coterie.models.engines.sparse.blocks import LACKING, DataBlocks
+from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
-from coterie.models.history import History
 
 ROUNDING = 1e-13
 SAFETY = 0.5
@@ -72,24 +71,54 @@ class Residual:
         held = self.weights, self.left
         if self.few:
             most = min(most, ROUNDS_AMONG_FEW * (self._kernel.n_users + self._kernel.weights.nnz))
-        self._push.repair(*graph, data.slot, data.inverse, self.threshold, most, *held, *queue)
+        while most > 0:
+            most -= self._push.repair(*graph, data.slot, data.inverse, self.threshold, most, *held, *queue)
+            if not self.n_waiting or data.slot[self._ring[self._marks[0]]] != LACKING:
+                break
+            data.make(int(self._ring[self._marks[0]]))
         if self.few and self.n_waiting:
-            more, left = Everywhere(self._kernel, data).solve(self.left, SAFETY * self.threshold)
-            self.weights += more
-            self.take_residual(left)
+            self.solve(data)
 
-    def recomputed(self, data: DataBlocks, history: History, noise_var: float) -> Array:
+    def solve(self, data: DataBlocks, progress: Progress | None = None) -> int:
+        """Settles everything by conjugate gradients, from the weights at hand; returns how many steps it took."""
+        everywhere = Everywhere(self._kernel, data)
+        more = everywhere.solve(self.left.copy(), SAFETY * self.threshold, progress)
+        self.weights += more
+        self.left -= everywhere.times(more)
+        self.take_residual(self.left)
+        return everywhere.n_steps
+
+    def fit(self, data: DataBlocks, progress: Progress | None = None) -> int:
+        """Settles everything for the rows that the table holds by now; returns how many steps it took."""
+        self.left = self.recomputed(data)
+        steps = self.solve(data, progress)
+        self.left = self.recomputed(data)
+        self.take_residual(self.left)
+        self._rounding = self._rounding_of(data)
+        return steps
+
+    def _rounding_of(self, data: DataBlocks) -> float:
+        """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
+        kernel, table = self._kernel, data.table
+        sizes = np.sqrt(kernel.arm_diag(table.arms))
+        largest = np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights)).max()
+        terms = table.counts * sizes * (np.abs(table.means) + sizes * largest) / data.noise_var
+        summed = np.bincount(table.users, terms, kernel.n_users) + 2 * kernel.diagonal * largest
+        terms_each = max(ROUNDING, 1e-15 * int(table.lengths.max(initial=0)))
+        return float(terms_each * np.max(summed / kernel.shape))
+
+    def recomputed(self, data: DataBlocks) -> Array:
         """Returns b - A w from scratch."""
-        out = -Everywhere(self._kernel, data).times(self.weights)
-        amounts = history.count_array() * history.mean_array() / noise_var
-        rows = self._kernel.features[history.arm_array()]
-        np.add.at(out, history.user_array(), amounts[:, None] * rows)
+        out, table = Everywhere(self._kernel, data).times(self.weights), data.table
+        np.negative(out, out=out)
+        amounts = table.counts * table.means / data.noise_var
+        table.compiled.add_targets(table.users, table.arms, amounts, self._kernel.features, out)
         return out
 
     def take_residual(self, left: Array) -> None:
         """Takes another residual, and queues the users where it exceeds the threshold."""
         self.left = left
-        self._enqueue(np.flatnonzero(np.linalg.norm(left, axis=1) > self.threshold * self._kernel.shape))
+        self._enqueue(np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", left, left)) > self.threshold * self._kernel.shape))
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""

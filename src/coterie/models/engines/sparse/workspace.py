@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
+from coterie.models.engines.sparse.blocks import LACKING, UserBlocks
 
 FIRST_ROOM = 256
 WHOLE = NDArray[np.int64]
@@ -69,11 +69,14 @@ class Workspace:
         self.start_size = float(self.bound[0] / self._shape[user])
         self.marks[:] = 1, 0, 1, 0
 
-    def run(self, push: Callable[..., bool], slot: Any, inverse: Array, threshold: float, most: int) -> bool:
+    def run(self, push: Callable[..., bool], blocks: UserBlocks, threshold: float, most: int) -> bool:
         """Pushes until no residual exceeds threshold * shape; False if work or room ran out before."""
-        fixed = (*self._graph, slot, inverse, threshold, most)
         while not push(
-            *fixed,
+            *self._graph,
+            blocks.slot,
+            blocks.inverse,
+            threshold,
+            most,
             self.place,
             self.nodes,
             self.solution,
@@ -83,6 +86,10 @@ class Workspace:
             self.waiting,
             self.marks,
         ):
+            user = int(self.nodes[self.ring[self.marks[1]]])
+            if blocks.slot[user] == LACKING:
+                blocks.make(user)
+                continue
             if 2 * len(self.ring) > self._most_room:
                 return False
             self._grow()

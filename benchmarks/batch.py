@@ -1,0 +1,98 @@
+"""`sparse` with many rewards: memory of rewards one by one, and one fit. Run by hand: python -m benchmarks.batch."""
+
+import argparse
+import resource
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from benchmarks.scale import COMMUNITY, N_ARMS, NOISE_VAR, WIDTH, communities
+from coterie.contracts import Array
+from coterie.kernels.graph import GraphKernel
+from coterie.models import SparseModel
+from coterie.models.engines.sparse.table import Table
+
+
+def peak() -> str:
+    """Returns the largest memory that this process ever took."""
+    return f"{resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20:.2f} GiB at most"
+
+
+def arm_features(rng: np.random.Generator) -> Array:
+    features = rng.normal(size=(N_ARMS, WIDTH))
+    return np.asarray(features / np.linalg.norm(features, axis=1, keepdims=True))
+
+
+def rewards_of(users: Any, arms: Any, features: Array, rng: np.random.Generator) -> Array:
+    """Returns rewards of communities with a taste each, and noise."""
+    taste = rng.normal(size=(int(users.max()) // COMMUNITY + 1, WIDTH))
+    clean = np.concatenate(
+        [
+            np.einsum("ij,ij->i", features[arms[part]], taste[users[part] // COMMUNITY])
+            for part in (slice(start, start + 2**18) for start in range(0, len(users), 2**18))
+        ]
+    )
+    return np.asarray(clean + np.sqrt(NOISE_VAR) * rng.normal(size=len(users)))
+
+
+def one_by_one(model: SparseModel, n_rewards: int, n_active: int, decide: bool) -> None:
+    """Learns rewards of some users, decides for each of them before, and prints time and memory as it goes."""
+    rng = np.random.default_rng(1)
+    features = model.kernel.features
+    active = rng.choice(model.n_users, size=n_active, replace=False)
+    users = np.concatenate([active, rng.choice(active, size=max(n_rewards - n_active, 0))])[:n_rewards]
+    arms = rng.integers(N_ARMS, size=n_rewards)
+    values = rewards_of(users, arms, features, rng)
+    start = perf_counter()
+    for number, each in enumerate(zip(users.tolist(), arms.tolist(), values.tolist(), strict=True), start=1):
+        if decide and number <= n_active:
+            model.read(each[0], arms[:20])
+        model.learn(*each)
+        if number % (n_rewards // 10) == 0:
+            took = perf_counter() - start
+            print(f"{number:,} rewards: {took:.0f} s, {took / number * 1e3:.2f} ms each; {peak()}", flush=True)
+
+
+def at_once(model: SparseModel, n_rewards: int) -> None:
+    """Fits rewards of all users, and prints time, steps and memory."""
+    rng = np.random.default_rng(1)
+    users, arms = rng.integers(model.n_users, size=n_rewards), rng.integers(N_ARMS, size=n_rewards)
+    columns = {"users": users.astype(np.int32), "arms": arms.astype(np.int32), "counts": np.ones(n_rewards)}
+    columns |= {"means": rewards_of(users, arms, model.kernel.features, rng), "scatters": np.zeros(n_rewards)}
+    del users, arms
+    rows = Table.from_columns({"n_observations": n_rewards, **columns}, model.n_users, N_ARMS)
+    start = perf_counter()
+    steps = model.fit(rows, lambda step, above: print(f"step {step}: {above:.3g} of what is asked", flush=True))
+    print(f"fit: {perf_counter() - start:.0f} s, {steps} steps, {len(model.history):,} pairs; {peak()}", flush=True)
+    start = perf_counter()
+    for user in range(100):
+        model.learn(user * 7, 3, 0.1)
+    print(f"then {(perf_counter() - start) * 10:.2f} ms a reward, {len(model._data):,} blocks; {peak()}", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["online", "fit"])
+    parser.add_argument("--users", type=int, default=1_000_000)
+    parser.add_argument("--rewards", type=int, default=10_000_000)
+    parser.add_argument("--active", type=int, default=100_000)
+    parser.add_argument("--ridge", type=float, default=0.1)
+    parser.add_argument("--eps", type=float, default=0.1)
+    parser.add_argument("--decide", action="store_true")
+    asked = parser.parse_args()
+    start = perf_counter()
+    graph = communities(asked.users, seed=0)
+    print(f"graph: {perf_counter() - start:.0f} s; {peak()}", flush=True)
+    start = perf_counter()
+    kernel = GraphKernel(graph, arm_features(np.random.default_rng(0)), laplacian_ridge=asked.ridge)
+    model = SparseModel(kernel, noise_var=NOISE_VAR, eps=asked.eps)
+    print(f"model: {perf_counter() - start:.0f} s; {peak()}", flush=True)
+    if asked.what == "online":
+        one_by_one(model, asked.rewards, asked.active, asked.decide)
+    else:
+        at_once(model, asked.rewards)
+
+
+if __name__ == "__main__":
+    main()
