@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coterie import __version__
 from coterie.errors import CoterieError
+from coterie.models.engines.sparse.warming import warm_up
 from coterie.policies import list_policies
 from coterie.policies.making.registry import summary
 from coterie.product.project import init_project, shell
@@ -58,6 +59,7 @@ def parser() -> argparse.ArgumentParser:
         command.add_argument("result", type=Path, metavar="RESULT", help="folder given as --out to run")
     commands.add_parser("studies", help="list the studies that come with Coterie")
     commands.add_parser("policies", help="list the policies that make_policy knows")
+    commands.add_parser("warmup", help="compile engine 'sparse' ahead, once on this machine (extra 'scale')")
     _add_init(commands)
     _add_saved(commands)
     return root
@@ -219,6 +221,11 @@ def _policies(_: argparse.Namespace) -> int:
     return 0
 
 
+def _warmup(_: argparse.Namespace) -> int:
+    print(f"engine 'sparse' is compiled; that took {warm_up():.1f} s")
+    return 0
+
+
 def _init(options: argparse.Namespace) -> int:
     made = init_project(
         options.folder,
@@ -267,6 +274,7 @@ _COMMANDS = {
     "report": _report,
     "studies": _studies,
     "policies": _policies,
+    "warmup": _warmup,
     "init": _init,
     "decide": _decide,
     "reward": _reward,

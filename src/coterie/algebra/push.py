@@ -35,6 +35,13 @@ def _norm(row: Any) -> float:
     return float(np.sqrt(total))
 
 
+def is_on_disk() -> bool:
+    """Returns whether this file was compiled on this machine before; the smallest function is asked for it."""
+    asked: Any = _norm
+    asked(np.zeros(1))
+    return not COMPILED or not asked.stats.cache_misses
+
+
 @compiled
 def _step(row: Any, diagonal: float, block: int, inverse: Any, out: Any) -> None:
     """Writes what a user's weights move by, for the residual of their row to vanish."""

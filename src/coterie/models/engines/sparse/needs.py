@@ -8,6 +8,7 @@ import numpy as np
 from coterie.errors import MissingExtraError, ParameterError
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
+from coterie.models.engines.sparse.warming import say_if_compiling
 
 
 def require_graph(kernel: JointKernel) -> GraphKernel:
@@ -39,6 +40,7 @@ def load_push() -> ModuleType:
             "it belongs to the extra 'scale'",
             "Install it: pip install '.[scale]' in a clone of the project",
         )
+    say_if_compiling(push)
     return push
 
 

@@ -1,0 +1,35 @@
+"""Compiling: once on a machine, with a word to whoever waits for it, or ahead by `coterie warmup`."""
+
+import logging
+from functools import cache
+from time import perf_counter
+from types import ModuleType
+
+import numpy as np
+
+from coterie.graphs import make_graph
+
+ABOUT = 10  # seconds; six on an idle core of 2024
+
+
+@cache
+def say_if_compiling(push: ModuleType) -> None:
+    """Says once, by the logger "coterie" and so on stderr, that what is not on disk yet is compiled now."""
+    if not push.is_on_disk():
+        logging.getLogger("coterie").warning(
+            "compiling engine 'sparse': about %d s, once on this machine; 'coterie warmup' does it ahead", ABOUT
+        )
+
+
+def warm_up() -> float:
+    """Returns how many seconds it took to compile everything, or to find it on disk; decides and learns a little."""
+    from coterie.kernels.graph import GraphKernel
+    from coterie.models.engines.sparse.model import SparseModel
+
+    start = perf_counter()
+    for normalised in (False, True):
+        model = SparseModel(GraphKernel(make_graph("ring", 20), np.eye(3), normalised=normalised))
+        for number in range(20):
+            model.predict(number)
+            model.update(number, number % 3, 1.0)
+    return perf_counter() - start
