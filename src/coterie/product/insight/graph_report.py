@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.errors import MissingExtraError
+from coterie.errors import MemoryLimitError, MissingExtraError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.models import History
+from coterie.models.memory import available_memory
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
@@ -21,6 +22,7 @@ from coterie.policies.auto.parts import Hyper, Parts
 PERMUTATIONS = 199
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
 SMALL_P = 0.05
+MATRICES = 4  # of the size users x users that a fit holds at a time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +183,7 @@ def make_report(
     bernoulli: bool = False,
 ) -> GraphReport:
     """Returns the report on a graph from the rewards; a history of real rewards is left centred."""
+    _check_size(graph)
     counts = history.count_array()
     if len(history) and not bernoulli:
         history.shift(-float(counts @ history.mean_array() / counts.sum()))
@@ -201,6 +204,17 @@ def make_report(
         n_arms=len(arms),
         n_edges=graph.n_edges,
     )
+
+
+def _check_size(graph: UserGraph) -> None:
+    """Raises if the eigenvectors of a graph this large would not fit in memory."""
+    needed, allowed = MATRICES * 8 * graph.n_users**2, available_memory()
+    if needed > allowed:
+        raise MemoryLimitError(
+            f"a report on {graph.n_users} users needs {needed / 2**30:.1f} GiB",
+            f"it may take {allowed / 2**30:.1f} GiB: it fits hyperparameters by all eigenvectors of the graph",
+            "Make a bandit on a part of the graph, let it learn the rewards of its users, and ask that one",
+        )
 
 
 def _best_evidence(graph: UserGraph, arms: ArmPool, history: History, bernoulli: bool) -> float:

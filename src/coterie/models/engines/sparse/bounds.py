@@ -67,6 +67,10 @@ class Bounds:
         found = self._by_all_data(user, data)
         return (found if np.trace(found) < np.trace(own) else own), 0.0
 
+    def by_own_data(self, user: int, data: DataBlocks) -> Array:
+        """Returns an upper bound of the block that the user's own data alone would give."""
+        return self._by_own_data(user, self.prior_variance(user), data)
+
     def _by_own_data(self, user: int, prior: float, data: DataBlocks) -> Array:
         eye = np.eye(self._width)
         if data.slot[user] == NONE:

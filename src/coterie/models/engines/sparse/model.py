@@ -118,6 +118,18 @@ class SparseModel(ConditionedModel):
         row, size = self.checked_user(user), np.sqrt(self.kernel.arm_diag(self.checked_arms(arms)))
         return np.asarray(self._residual.level() * self.kernel.reach[row] * size)
 
+    def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
+        """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
+
+        By one solve for that pair, so within what the solve leaves; nothing is kept.
+        """
+        row, scaled = self.kernel.features[arm], self._rows(arms) * (counts / self._noise_var)[:, None]
+        self._solve(user, row, finer=self.eps)
+        places = self._work.place[users]
+        found = np.where((places >= 0)[:, None], self._work.solution[places], 0.0)
+        alone = row @ self._bounds.by_own_data(user, self._data)
+        return np.einsum("ij,ij->i", scaled, found), np.where(users == user, scaled @ alone, 0.0)
+
     def _rows(self, arms: Index) -> Array:
         return self.kernel.features.take(arms, axis=0)
 
@@ -244,10 +256,10 @@ class SparseModel(ConditionedModel):
         self._shrink(user, row, noise, lowest, highest)
         return lowest, gap
 
-    def _solve(self, user: int, row: Array) -> None:
+    def _solve(self, user: int, row: Array, finer: float = 1.0) -> None:
         """Solves A z = e_u (x) row so far that the nearest are reached; `repair` goes on where it matters."""
         share = min(COARSE, self.kernel.ridge / float(self.kernel.diagonal[user]))
-        threshold = share * float(np.linalg.norm(row)) / float(self.kernel.shape[user])
+        threshold = finer * share * float(np.linalg.norm(row)) / float(self.kernel.shape[user])
         self._work.start(user, row)
         self._work.run(self._push.push_local, self._data, threshold, self.max_work)
 

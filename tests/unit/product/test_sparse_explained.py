@@ -1,0 +1,53 @@
+"""On `sparse` an estimate is taken apart as on an exact engine, and what cannot be done on a large graph is said."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.errors import MemoryLimitError
+
+pytest.importorskip("numba")
+
+ARMS = np.random.default_rng(0).normal(size=(12, 3))
+
+
+def played(engine: str, eps: float | None = None) -> ct.Bandit:
+    options: dict[str, Any] = {} if eps is None else {"engine_options": {"eps": eps}}
+    graph = ct.make_graph("sbm", 30, seed=1)
+    bandit = ct.Bandit(graph=graph, arms=ARMS, policy="graph-ucb", engine=engine, forgetting=0.9, **options)
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        bandit.learn(int(rng.integers(30)), int(rng.integers(12)), float(rng.normal()))
+    return bandit
+
+
+def test_contributions_are_those_of_an_exact_engine() -> None:
+    ours, exact = played("sparse", 1e-6).explain(3, 5), played("exact").explain(3, 5)
+    assert ours.by_user.keys() == exact.by_user.keys()
+    for user, share in exact.by_user.items():
+        assert ours.by_user[user] == pytest.approx(share, abs=1e-5)
+    assert sum(ours.by_user.values()) == pytest.approx(ours.mean, abs=1e-5)
+    assert ours.alone == pytest.approx(exact.alone, rel=0.05)
+
+
+def test_with_the_default_eps_they_add_up_within_it() -> None:
+    bandit = played("sparse")
+    why = bandit.explain(3, 5)
+    assert sum(why.by_user.values()) == pytest.approx(why.mean, abs=0.1 * 2 * why.std)
+
+
+def test_a_look_at_why_changes_nothing() -> None:
+    looked, left = played("sparse"), played("sparse")
+    looked.explain(3, 5)
+    for bandit in (looked, left):
+        bandit.learn(4, 2, 1.0)
+    assert looked.predict(3) == left.predict(3)
+
+
+def test_a_report_on_a_large_graph_is_refused_before_anything_is_made() -> None:
+    bandit = ct.Bandit(graph=ct.make_graph("ring", 100_000), arms=ARMS, policy="graph-ucb")
+    bandit.learn(4, 2, 1.0)
+    with pytest.raises(MemoryLimitError, match="a report on 100000 users needs 298"):
+        bandit.graph_report()
