@@ -39,7 +39,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
-    "sparse": frozenset({"eps", "accuracy", "max_work"}),
+    "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
 }
 
 SMALL_GRID = 512
@@ -163,7 +163,7 @@ def make_model(
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work (sparse).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified (sparse).
         why: What "auto" adds to the reason that `model.explain()` gives: why the kernel was made as it was.
 
     Examples:

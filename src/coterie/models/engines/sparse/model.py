@@ -14,8 +14,9 @@ from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.sparse.batch import evidence, joined, scattered
 from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
+from coterie.models.engines.sparse.certainty import Certain, Certainty
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
-from coterie.models.engines.sparse.needs import checked_share, load_push, require_graph
+from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
 from coterie.models.engines.sparse.residual import Residual
 from coterie.models.engines.sparse.table import COLUMNS, Table
 from coterie.models.engines.sparse.workspace import Workspace
@@ -50,6 +51,8 @@ class SparseModel(ConditionedModel):
         eps: How far a mean may be from the exact one, in units of the user's prior std; see above for hubs.
         accuracy: How far a fresh variance may be above the exact one, as a share of it.
         max_work: The work of one solve, at most: pushes, and edges they go along.
+        certified: Whether policies refine the belief of contenders until their choice is certain, as far as one
+            solve's work reaches.
     """
 
     engine = "sparse"
@@ -65,6 +68,7 @@ class SparseModel(ConditionedModel):
         eps: float = 0.1,
         accuracy: float = 0.05,
         max_work: int = 150_000,
+        certified: bool = False,
     ) -> None:
         graph = require_graph(kernel)
         self._push = load_push()
@@ -73,6 +77,7 @@ class SparseModel(ConditionedModel):
         check_whole("max_work", max_work)
         self.max_work = int(max_work)
         self.history = Table(graph.n_users, graph.n_arms)
+        self.certified = checked_flag("certified", certified)
         self._configure(graph, self._noise_var)
         self._reset()
         self._warm_up()
@@ -129,6 +134,22 @@ class SparseModel(ConditionedModel):
         found = np.where((places >= 0)[:, None], self._work.solution[places], 0.0)
         alone = row @ self._bounds.by_own_data(user, self._data)
         return np.einsum("ij,ij->i", scaled, found), np.where(users == user, scaled @ alone, 0.0)
+
+    def read_certain(self, user: int, arms: Index, factor: float) -> Certain:
+        """Returns mean and std as `read` does, refined until the highest mean + factor * std is certain, if it can be.
+
+        Certain is what these features' exact belief would choose; `kernel.feature_error` says what they miss.
+        """
+        return self._certainty.decide(user, arms, self.read(user, arms), factor, self._data, self._residual)
+
+    def variance_bounds(self, user: int, arms: Any = None) -> tuple[Array, Array]:
+        """Returns a lower and an upper bound of the variance of each of these arms, within the accuracy if work allows.
+
+        Both are of the function, without noise. One solve for each arm of distinct features.
+        """
+        row, rows = self.checked_user(user), self.checked_arms(arms)
+        belief = self.peek(row, rows)
+        return self._certainty.variances(row, rows, belief, self.accuracy, self._data, self._residual)
 
     def _rows(self, arms: Index) -> Array:
         return self.kernel.features.take(arms, axis=0)
@@ -287,6 +308,7 @@ class SparseModel(ConditionedModel):
         super()._configure(graph, noise_var)
         self._work = Workspace(graph, (graph.features.shape[1],))
         self._bounds = Bounds(self._push, graph, accuracy=self.accuracy, most=self.max_work)
+        self._certainty = Certainty(self._push, graph, most=self.max_work)
 
     def _detach(self) -> None:
         self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
@@ -302,6 +324,7 @@ class SparseModel(ConditionedModel):
         self._work.start(0, nothing)
         self._work.run(self._push.push_local, self._data, 1.0, 1)
         self._bounds.warm_up(self._data)
+        self._certainty.warm_up(self._data, self._residual)
         self._residual.add(self._work, 0.0)
         self._residual.repair(self._data, 1)
         Everywhere(self.kernel, self._data).warm_up()
@@ -333,6 +356,7 @@ class SparseModel(ConditionedModel):
 
     def _belief(self) -> dict[str, Any]:
         options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
+        options |= {"certified": self.certified}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
         return options | parts
 
@@ -343,6 +367,7 @@ class SparseModel(ConditionedModel):
         super()._restore(state, kernel)
         self._push = load_push()
         self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
+        self.certified = state.get("certified", False)  # files of before know nothing of it
         self._configure(kernel, self._noise_var)
         self._reset()
         self._warm_up()

@@ -30,6 +30,13 @@ def checked_share(name: str, value: Any) -> float:
     raise ParameterError(f"{name} is {value!r}", "it is a finite number > 0", "Choose 0.1, or leave it out")
 
 
+def checked_flag(name: str, value: Any) -> bool:
+    """Returns the value if it is True or False, and raises otherwise."""
+    if isinstance(value, bool):
+        return value
+    raise ParameterError(f"{name} is {value!r}", "it is True or False", "Choose one, or leave it out")
+
+
 def load_push() -> ModuleType:
     """Returns the compiled functions, or says which extra brings them; imported here, for nothing else needs numba."""
     from coterie.algebra import push

@@ -49,6 +49,11 @@ class Residual:
         """Users in the queue."""
         return int(self._marks[1])
 
+    @property
+    def rounding(self) -> float:
+        """What rounding may have added to a user's residual, in units of shape."""
+        return self._rounding
+
     def level(self) -> float:
         """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
         users = self._queue()
