@@ -32,6 +32,7 @@ class Choice:
         std: The uncertainty of the function there, without noise.
         score: What was maximised.
         number: The decision's number, from 0; with the seed it fixes the decision's randomness.
+        certain: Whether the exact belief is proven to choose the same; None where nobody asked (`certified`).
     """
 
     user: UserId
@@ -41,6 +42,7 @@ class Choice:
     std: float
     score: float
     number: int
+    certain: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,6 +69,7 @@ class Considered(NamedTuple):
         n_ties: How many candidates had the highest score.
         width: How wide the policy explored.
         told: Mean and std of each in the rewards' own units, where the belief is about something else.
+        certain: Whether the exact belief is proven to choose the same; None where nobody asked.
     """
 
     best: int
@@ -78,6 +79,7 @@ class Considered(NamedTuple):
     n_ties: int
     width: float
     told: tuple[Array, Array] | None = None
+    certain: bool | None = None
 
 
 class Policy:

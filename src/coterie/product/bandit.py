@@ -176,6 +176,7 @@ class Bandit:
                 share=share,
                 seen=seen,
                 seed=self._seed,
+                certain=considered.certain if place == considered.best else None,
             )
 
     @journalled

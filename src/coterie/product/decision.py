@@ -21,6 +21,8 @@ class Decision:
         std: The uncertainty of the belief, without noise.
         score: What the policy compared.
         explored: Whether uniform exploration chose the arm.
+        certain: Whether the exact belief is proven to choose the same; None where nobody asked (`certified`), or where
+            uniform exploration chose.
     """
 
     __slots__ = (
@@ -30,6 +32,7 @@ class Decision:
         "_share",
         "_shown",
         "arm",
+        "certain",
         "explored",
         "id",
         "mean",
@@ -52,9 +55,11 @@ class Decision:
         share: float,
         seen: "Seen | Callable[[], Seen]",
         seed: int,
+        certain: bool | None = None,
     ) -> None:
         self.id, self.user, self.arm = number, user, shown[place]
         self.mean, self.std, self.score, self.explored = mean, std, score, explored
+        self.certain = certain
         self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
         self._found: Propensities | None = None
 

@@ -10,6 +10,7 @@ from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.need import check_whole
 from coterie.policies.auto import make_auto_policy, make_bernoulli_policy
+from coterie.policies.certified import CertifiedPolicy, check_certifiable
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.making.engines import feature_options, suited_engine
 from coterie.policies.making.ingredients import (
@@ -101,7 +102,8 @@ def make_policy(
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work, feature_error, max_features (sparse).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified, feature_error, max_features
+            (sparse).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.
 
@@ -173,10 +175,13 @@ def make_policy(
         "seed": seed,
         "user_kernel": users,
     }
+    certified = engine == "sparse" and isinstance(engine_options, Mapping) and bool(engine_options.get("certified"))
+    if certified:
+        check_certifiable(name, rule, parts["width"], staged=recipe.staged)
     if recipe.staged and expected_rounds is not None:
         check_whole("expected_rounds", expected_rounds)
         return StagedPolicy(make=make, noise_var=first_noise, rounds=expected_rounds, **parts)
-    return Policy(model=make(noise_var=first_noise), score=rule, **parts)
+    return (CertifiedPolicy if certified else Policy)(model=make(noise_var=first_noise), score=rule, **parts)
 
 
 OPTION_NAMES = ["graph", *(make_policy.__kwdefaults__ or {})]

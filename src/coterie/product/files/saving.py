@@ -20,16 +20,23 @@ def save_bandit(bandit: Bandit, path: Path) -> None:
     """Writes the bandit to one file, the belief's own arrays included; meanwhile it neither decides nor learns."""
     with bandit.frozen() as parts:
         options = parts["settings"]["options"]
-        odd = [name for name, value in options.items() if not isinstance(value, PLAIN)]
+        odd = [name for name, value in options.items() if not _is_plain(value)]
         ids = [each for each in (*bandit.graph.users, *bandit.arms.ids) if not isinstance(each, str | int)]
         if odd or ids:
             what = f"option {odd[0]!r} is {options[odd[0]]!r}" if odd else f"id {ids[0]!r} is neither text nor number"
             raise SavedFileError(
                 f"the bandit cannot be saved: {what}",
-                "ids are str or int, and options are numbers, texts, true or false",
+                "ids are str or int, and options are numbers, texts, true or false, or tables of such",
                 "Use such ids and options, or keep the rewards and learn them again",
             )
         write_container(path, *parts_as_saved(bandit, parts))
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether an option is written as it is: a plain value, or a table of plain values (`engine_options`)."""
+    if type(value) is dict:
+        return all(isinstance(name, str) and isinstance(each, PLAIN) for name, each in value.items())
+    return isinstance(value, PLAIN)
 
 
 def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

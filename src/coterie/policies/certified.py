@@ -1,0 +1,68 @@
+"""Decisions that say whether they are certain: those that the exact belief would make."""
+
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Choice
+from coterie.errors import ParameterError
+from coterie.models import Model, SparseModel
+from coterie.policies.policy import Considered, Grounds, Policy
+from coterie.policies.rules.scores import InNoiseUnits, Score, greedy, ucb, widening_ucb
+from coterie.policies.rules.widths import Width
+
+MONOTONE: frozenset[Any] = frozenset({ucb, widening_ucb, greedy})  # mean + factor * std
+
+
+class CertifiedPolicy(Policy):
+    """A policy on a model that refines what it believes of the contenders until the choice is certain, if it can.
+
+    A certain choice is the one that the exact belief on the same features would make. While uncertainty is read from
+    another model than the mean (pending decisions that are hallucinated), no choice is called certain.
+    """
+
+    def consider_many(self, users: Any, candidates: Any = None) -> None:  # noqa: ARG002 - always one after another
+        """Returns nothing: each decision is refined by itself."""
+        return
+
+    def grounds(self, row: int, arms: Any) -> Grounds:
+        """Returns what the next decision would be made from, for a user's row and arms as the model knows them."""
+        found = self._decide(row, arms, self.n_decisions)
+        return Grounds(self._score, found.mean, found.std, found.width, self._tolerance(row, arms))
+
+    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+        model, width = self._model, self.width
+        if self.doubt is not None or not isinstance(model, SparseModel) or callable(width):
+            return super()._decide(row, arms, number)._replace(certain=False)
+        factor = std_factor(self._score, width, model)
+        mean, std, certain = model.read_certain(row, arms, factor)
+        score = mean + factor * std
+        best, n_ties = self._best(score, row, arms, number)
+        return Considered(best, mean, std, score, n_ties, width, certain=certain)
+
+    def _chosen(self, row: int, arms: Any, found: Considered) -> Choice:
+        made = super()._chosen(row, arms, found)
+        return Choice(made.user, made.arm, made.index, made.mean, made.std, made.score, made.number, found.certain)
+
+
+def std_factor(score: Score, width: float, model: Model) -> float:
+    """Returns by what such a score multiplies the std."""
+    nothing: Any = {"user": 0, "arms": None, "draws": None, "number": 0}
+    return float(score(np.zeros(1), np.ones(1), width, model=model, **nothing)[0])
+
+
+def check_certifiable(name: str, score: Any, width: Width, *, staged: bool) -> None:
+    """Raises if the choices of such a policy cannot be certified."""
+    rule = score.score if isinstance(score, InNoiseUnits) else score
+    if staged or rule not in MONOTONE:
+        raise ParameterError(
+            f"certified=True was asked for with {name!r}",
+            "only the highest mean + width * std can be certain: a UCB policy, or greedy",
+            "Leave engine option 'certified' out, or use 'lk-gp-ucb'",
+        )
+    if callable(width):
+        raise ParameterError(
+            f"certified=True was asked for with width {width!r}",
+            "a function of the model may depend on what is not exact there, so the width is a number",
+            "Pass a number, or leave engine option 'certified' out",
+        )
