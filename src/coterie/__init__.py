@@ -46,7 +46,7 @@ from coterie.kernels import (
     joint_penalty,
 )
 from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
-from coterie.product import Bandit, Decision, Explanation, replay
+from coterie.product import Bandit, Decision, Explanation, read_rewards, replay
 
 if typing.TYPE_CHECKING:
     from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
@@ -101,5 +101,6 @@ __all__ = [
     "list_policies",
     "make_graph",
     "make_policy",
+    "read_rewards",
     "replay",
 ]

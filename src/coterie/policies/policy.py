@@ -1,6 +1,6 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count, product
 from math import sqrt
@@ -27,6 +27,7 @@ from coterie.kernels import ArmPool, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
+from coterie.policies.fitting import fit_model
 from coterie.policies.following.followers import Follower
 from coterie.policies.relinking import link_between
 from coterie.policies.rules.batches import Batch, decide_together
@@ -195,6 +196,23 @@ class Policy:
         if self._followers:
             for t, row, column, value in zip(count(before + 1), rows, columns, values, strict=False):
                 self._follow(t, row, self._model.checked_arm(column), checked_reward(value))
+
+    def fit(self, batches: Iterable[Any], *, progress: Callable[[str, int], None] | None = None) -> int:
+        """Learns any number of rewards at once, on engine "sparse"; returns how many. On an error nothing has changed.
+
+        The belief is that of learning them one by one, within the model's `error_bound`. Memory grows with the pairs
+        of user and arm that were observed, and with users x features.
+
+        Args:
+            batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them.
+            progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
+        """
+        if self.arms is None or not self.collapses or self.kept() is not None:
+            rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
+            raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
+        count = fit_model(self._model, self._user_index, self._arm_index, batches, progress)
+        self.doubt = None
+        return count
 
     @property
     def collapses(self) -> bool:

@@ -4,6 +4,7 @@ from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
 from coterie.product.files.keeping import kept
 from coterie.product.files.replaying import replay
+from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation
 
-__all__ = ["Bandit", "Decision", "Explanation", "kept", "replay"]
+__all__ = ["Bandit", "Decision", "Explanation", "kept", "read_rewards", "replay"]

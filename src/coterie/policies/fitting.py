@@ -1,0 +1,138 @@
+"""Many rewards for a policy at once: the caller's ids become rows, in bounded memory, before anything is learned."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
+from coterie.models import Model, SparseModel
+from coterie.models.base import LARGEST_REWARD
+from coterie.models.engines.sparse.batch import Columns, collapsed
+from coterie.models.engines.sparse.table import COLUMNS, Table
+
+WAITING = 2**22  # rows, before they are collapsed
+Batch = tuple[Any, Any, Any]
+Progress = Callable[[str, int], None]
+
+
+class Gathered:
+    """Rewards as rows of integers, repeats of a pair collapsed now and then: memory grows with the pairs alone.
+
+    Examples:
+        >>> rewards = Gathered({"ana": 0, "bo": 1}, {"tea": 0, "milk": 1})
+        >>> rewards.add(["bo", "ana", "bo"], ["tea", "milk", "tea"], [1.0, 0.0, 2.0])
+        >>> table = rewards.table()
+        >>> table.users, table.arms, table.means, table.n_observations
+        (array([0, 1], dtype=int32), array([1, 0], dtype=int32), array([0. , 1.5]), 3)
+    """
+
+    def __init__(self, users: Mapping[Any, int], arms: Mapping[Any, int]) -> None:
+        self._users, self._arms = users, arms
+        self._kept: Columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+        self._parts: list[tuple[Any, Any, Any]] = []
+        self._n_waiting = self.n_rows = 0
+
+    def add(self, users: Any, arms: Any, rewards: Any) -> None:
+        """Adds a batch, or raises and names the first row that is wrong, counted from 0 over all batches."""
+        users, arms = _as_ids(users), _as_ids(arms)
+        values = _as_numbers(rewards, self.n_rows)
+        if not len(users) == len(arms) == len(values):
+            raise DimensionError(
+                f"a batch after row {self.n_rows} has {len(users)} users, {len(arms)} arms and {len(values)} rewards",
+                "there is one of each for a reward",
+                "Pass columns of the same length",
+            )
+        rows, columns = _places(users, self._users), _places(arms, self._arms)
+        odd = np.flatnonzero((rows < 0) | (columns < 0) | ~(np.abs(values) <= LARGEST_REWARD))
+        if odd.size:
+            first = int(odd[0])
+            raise self._wrong(self.n_rows + first, users[first], arms[first], float(values[first]))
+        self._parts.append((rows, columns, values))
+        self.n_rows += len(values)
+        self._n_waiting += len(values)
+        if self._n_waiting > max(WAITING, len(self._kept["users"])):
+            self._collapse()
+
+    def table(self) -> Table:
+        """Returns all of them."""
+        self._collapse()
+        return Table.from_columns({"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms))
+
+    def _collapse(self) -> None:
+        if not self._parts:
+            return
+        users, arms, values = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        self._parts, self._n_waiting = [], 0
+        more = (users, arms, np.ones(len(values)), values, np.zeros(len(values)))
+        both = {name: np.concatenate([self._kept[name], new]) for name, new in zip(COLUMNS, more, strict=True)}
+        del users, arms, values, more
+        self._kept = collapsed(both, len(self._arms))
+
+    def _wrong(self, row: int, user: Any, arm: Any, value: float) -> CoterieError:
+        remedy = "Mend or drop that row; nothing was learned"
+        if _place(user, self._users) < 0:
+            return UnknownUserError(f"row {row}: user {user!r} is not in the graph", "users are those of it", remedy)
+        if _place(arm, self._arms) < 0:
+            return UnknownArmError(f"row {row}: arm {arm!r} is not in the pool", "arms are those of it", remedy)
+        rule = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
+        return RewardError(f"row {row}: the reward is {value!r}", rule, remedy)
+
+
+def fit_model(
+    model: Model,
+    users: Mapping[Any, int],
+    arms: Mapping[Any, int],
+    batches: Iterable[Batch],
+    progress: Progress | None,
+) -> int:
+    """Learns all batches by one solve for all users, and returns how many rewards that were."""
+    if not isinstance(model, SparseModel):
+        raise ParameterError(
+            f"a fit was asked for on engine {model.engine!r}",
+            "one solve for all users is what 'sparse' does",
+            'Make the policy with engine="sparse", or use update_many',
+        )
+    gathered = Gathered(users, arms)
+    for batch in batches:
+        gathered.add(*batch)
+        if progress is not None:
+            progress("rows", gathered.n_rows)
+    table = gathered.table()
+    del gathered
+    if len(table):
+        model.fit(table, None if progress is None else lambda step, _: progress("steps", step))
+    return table.n_observations
+
+
+def _as_ids(column: Any) -> list[Any]:
+    return column.tolist() if isinstance(column, np.ndarray) else list(column)
+
+
+def _as_numbers(column: Any, row: int) -> NDArray[np.float64]:
+    """Returns a column of rewards; what is missing is not a number."""
+    values = column if isinstance(column, np.ndarray) else np.asarray(list(column))
+    if values.dtype.kind in "biuf":
+        return np.asarray(values, dtype=np.float64)
+    held = [float("nan") if each is None or isinstance(each, str | bytes) else each for each in values.tolist()]
+    try:
+        return np.array(held, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        rule, remedy = "rewards are numbers", "Mend that column; nothing was learned"
+        raise RewardError(f"the rewards from row {row} on are {values.dtype}", rule, remedy) from None
+
+
+def _place(name: Any, index: Mapping[Any, int]) -> int:
+    try:
+        return index.get(name, -1)
+    except TypeError:  # what cannot be hashed is no id
+        return -1
+
+
+def _places(names: list[Any], index: Mapping[Any, int]) -> NDArray[np.int32]:
+    get = index.get
+    try:
+        return np.fromiter((get(name, -1) for name in names), np.int32, len(names))
+    except TypeError:
+        return np.fromiter((_place(name, index) for name in names), np.int32, len(names))
