@@ -46,7 +46,7 @@ from coterie.kernels import (
     joint_penalty,
 )
 from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
-from coterie.product import Bandit, Decision, Explanation, read_rewards, replay
+from coterie.product import Bandit, Decision, Explanation, read_rewards, replay, score_all
 
 if typing.TYPE_CHECKING:
     from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
@@ -103,4 +103,5 @@ __all__ = [
     "make_policy",
     "read_rewards",
     "replay",
+    "score_all",
 ]

@@ -6,5 +6,6 @@ from coterie.product.files.keeping import kept
 from coterie.product.files.replaying import replay
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation
+from coterie.product.scoring import score_all
 
-__all__ = ["Bandit", "Decision", "Explanation", "kept", "read_rewards", "replay"]
+__all__ = ["Bandit", "Decision", "Explanation", "kept", "read_rewards", "replay", "score_all"]

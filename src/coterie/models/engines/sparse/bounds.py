@@ -60,7 +60,7 @@ class Bounds:
 
         It is that of the user's own data alone, unless others' seem to matter and make it lower.
         """
-        own = self._by_own_data(user, self.prior_variance(user), data)
+        own = self.by_own_data(user, data)
         missed = self._known_by_others(data)
         if missed <= WORTH_A_BLOCK * np.trace(own):
             return own, missed
@@ -68,11 +68,8 @@ class Bounds:
         return (found if np.trace(found) < np.trace(own) else own), 0.0
 
     def by_own_data(self, user: int, data: DataBlocks) -> Array:
-        """Returns an upper bound of the block that the user's own data alone would give."""
-        return self._by_own_data(user, self.prior_variance(user), data)
-
-    def _by_own_data(self, user: int, prior: float, data: DataBlocks) -> Array:
-        eye = np.eye(self._width)
+        """Returns an upper bound of [A^-1]_uu: what their prior and their own rewards alone leave."""
+        prior, eye = self.prior_variance(user), np.eye(self._width)
         if data.slot[user] == NONE:
             return prior * eye
         return symmetric(np.asarray(np.linalg.inv(eye / prior + data.precision(user))))

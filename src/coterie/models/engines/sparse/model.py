@@ -105,6 +105,16 @@ class SparseModel(ConditionedModel):
         """Returns mean and std, and keeps nothing."""
         return self._read(user, arms, self._block(user))
 
+    def read_means(self, users: Index, arms: Index) -> Array:
+        """Returns the means of the same arms for several users, a row each."""
+        return np.asarray(self._residual.weights[users] @ self._rows(arms).T)
+
+    def std_bound(self, user: int, arms: Index) -> Array:
+        """Returns an upper bound of the std by one scalar solve and the user's own rewards, where none is kept."""
+        place = self._marginals.slot[user]
+        block = self._bounds.by_own_data(user, self._data) if place < 0 else self._marginals.matrix[place]
+        return self._read(user, arms, block)[1]
+
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance, or rather one that is above it."""
         rows = self._rows(arms)
