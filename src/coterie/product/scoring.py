@@ -36,8 +36,8 @@ def score_all(
     """Returns the best arms of every user as columns "user", "rank" (from 1), "arm", "mean", and "std" if asked for.
 
     On engine "sparse" the means of a block of users are one product of matrices. A std there is an upper bound from the
-    user's prior and own rewards, which leaves out what others' rewards tell; it takes a local solve for each user, which
-    the means alone do not. On other engines both are the exact ones, user by user.
+    user's prior and own rewards, which leaves out what others' rewards tell; it takes a local solve for each user,
+    which the means alone do not. On other engines both are the exact ones, user by user.
 
     Args:
         policy: What believes.

@@ -41,6 +41,7 @@ from coterie.errors import SavedFileError
 MAGIC = b"COTERIE\0"
 VERSION = 2
 ALIGNMENT = 64
+MAPPED = 2**24  # bytes from which on an array stays in the file until it is needed
 USUAL = "bandit.coterie"  # what `coterie init` calls the file in its folder
 FIXED = struct.Struct("<8sIIQ")
 
@@ -144,13 +145,18 @@ def _described(path: Path, file: BufferedReader) -> dict[str, Any]:
 
 
 def _array(path: Path, file: BufferedReader, described: Mapping[str, Any]) -> Any:
-    """Returns an array, read to where it stays."""
+    """Returns an array, read to where it stays; a large one is mapped: what is written to it is the caller's alone."""
     shape, offset, dtype = tuple(described["shape"]), described["offset"], np.dtype(described["dtype"])
     n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
     whole = offset + n_bytes <= _size(file)
-    out = np.empty(shape if whole else 0, dtype, order=described.get("order", "C"))
-    file.seek(offset)
-    if not whole or file.readinto(_as_laid_out(out)) < n_bytes or zlib.crc32(_as_laid_out(out)) != described["crc32"]:
+    order = described.get("order", "C")
+    if whole and n_bytes >= MAPPED and os.name != "nt":  # there a file that is mapped cannot be replaced by a newer one
+        out = np.asarray(np.memmap(file, dtype, "c", offset, shape, order))
+    else:
+        out = np.empty(shape if whole else 0, dtype, order=order)
+        file.seek(offset)
+        whole = whole and file.readinto(_as_laid_out(out)) == n_bytes
+    if not whole or zlib.crc32(_as_laid_out(out)) != described["crc32"]:
         raise _broken(path, f"its part {described['name']!r} is damaged or cut off")
     return out
 
