@@ -22,7 +22,7 @@ class Gathered:
 
     Examples:
         >>> rewards = Gathered({"ana": 0, "bo": 1}, {"tea": 0, "milk": 1})
-        >>> rewards.add(["bo", "ana", "bo"], ["tea", "milk", "tea"], [1.0, 0.0, 2.0])
+        >>> _ = rewards.add(["bo", "ana", "bo"], ["tea", "milk", "tea"], [1.0, 0.0, 2.0])
         >>> table = rewards.table()
         >>> table.users, table.arms, table.means, table.n_observations
         (array([0, 1], dtype=int32), array([1, 0], dtype=int32), array([0. , 1.5]), 3)
@@ -34,8 +34,8 @@ class Gathered:
         self._parts: list[tuple[Any, Any, Any]] = []
         self._n_waiting = self.n_rows = 0
 
-    def add(self, users: Any, arms: Any, rewards: Any) -> None:
-        """Adds a batch, or raises and names the first row that is wrong, counted from 0 over all batches."""
+    def add(self, users: Any, arms: Any, rewards: Any) -> Batch:
+        """Adds a batch and returns it in rows and numbers, or raises and names the first row that is wrong, from 0."""
         users, arms = _as_ids(users), _as_ids(arms)
         values = _as_numbers(rewards, self.n_rows)
         if not len(users) == len(arms) == len(values):
@@ -54,6 +54,7 @@ class Gathered:
         self._n_waiting += len(values)
         if self._n_waiting > max(WAITING, len(self._kept["users"])):
             self._collapse()
+        return rows, columns, values
 
     def table(self) -> Table:
         """Returns all of them."""
@@ -86,6 +87,7 @@ def fit_model(
     arms: Mapping[Any, int],
     batches: Iterable[Batch],
     progress: Progress | None,
+    keep: Callable[..., None] | None,
 ) -> int:
     """Learns all batches by one solve for all users, and returns how many rewards that were."""
     if not isinstance(model, SparseModel):
@@ -96,7 +98,9 @@ def fit_model(
         )
     gathered = Gathered(users, arms)
     for batch in batches:
-        gathered.add(*batch)
+        checked = gathered.add(*batch)
+        if keep is not None:
+            keep(*checked)
         if progress is not None:
             progress("rows", gathered.n_rows)
     table = gathered.table()

@@ -197,7 +197,13 @@ class Policy:
             for t, row, column, value in zip(count(before + 1), rows, columns, values, strict=False):
                 self._follow(t, row, self._model.checked_arm(column), checked_reward(value))
 
-    def fit(self, batches: Iterable[Any], *, progress: Callable[[str, int], None] | None = None) -> int:
+    def fit(
+        self,
+        batches: Iterable[Any],
+        *,
+        progress: Callable[[str, int], None] | None = None,
+        keep: Callable[..., None] | None = None,
+    ) -> int:
         """Learns any number of rewards at once, on engine "sparse"; returns how many. On an error nothing has changed.
 
         The belief is that of learning them one by one, within the model's `error_bound`. Memory grows with the pairs
@@ -206,11 +212,12 @@ class Policy:
         Args:
             batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them.
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
+            keep: Called with each batch once it is checked: rows of users and of arms, and rewards; it may raise.
         """
         if self.arms is None or not self.collapses or self.kept() is not None:
             rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
-        count = fit_model(self._model, self._user_index, self._arm_index, batches, progress)
+        count = fit_model(self._model, self._user_index, self._arm_index, batches, progress, keep)
         self.doubt = None
         return count
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.contracts import ArmId, UserId
-from coterie.errors import CandidatesError, ParameterError, listed
+from coterie.errors import CandidatesError, JournalError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.base import Index, checked_binary, checked_reward
@@ -20,15 +20,17 @@ from coterie.policies.policy import Considered, as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.product.batches import decisions_of
 from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance, seen_by
-from coterie.product.checks import check_choices, checked_expiry, checked_memory
+from coterie.product.checks import check_all_binary, check_choices, checked_expiry, checked_memory, nothing_to_check
 from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
 from coterie.product.files.journal import Journal, Steady, journalled
 from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
+from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned
 from coterie.product.ledger import Ledger
+from coterie.product.scoring import score_all
 
 UNSAID: Any = object()  # what a file's journal is when nothing was said about it
 
@@ -232,6 +234,27 @@ class Bandit:
             # The doubt counts what it knows, and one reward more with one decision that expired would be as many.
             self._learned.policy.doubt = None
 
+    def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
+        """Learns a table of rewards at once, on engine "sparse", and returns how many; on an error nothing has changed.
+
+        Args:
+            source: What `read_rewards` takes: the path of a Parquet file, a dataframe, or batches of columns.
+            progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
+        """
+        if self._journal is not None:
+            what, rule = "a fit was asked for", "a journal has a line for each change, and a table is too long for one"
+            raise JournalError(what, rule, "Fit before the journal begins: save, and load with journal=...")
+        with self._lock:
+            check = check_all_binary if self._reward == "binary" else nothing_to_check
+            return self._learned.fit(read_rewards(source), check, progress)
+
+    def score_all(self, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:
+        """Returns the best arms of every user; options are those of `coterie.score_all`. Retired arms are left out."""
+        with self._lock:
+            if self._learned.needs_refreshing:
+                self._relearn()
+            return score_all(self._learned.policy, arms=self._named(arms)[1], **options)
+
     def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate."""
         with self._lock:
@@ -339,13 +362,13 @@ class Bandit:
         Files of format 1 hold no belief, and policies whose belief depends on the order of the rewards (clusters, a
         learned similarity) give none: there the rewards are learned again as they were then.
         """
-        users, arms, rewards = (arrays[f"event_{name}"].tolist() for name in ("users", "arms", "rewards"))
+        events = Events.of(arrays["event_users"], arrays["event_arms"], arrays["event_rewards"])
         belief = state.get("belief")
         if belief is not None and "model" in belief:
-            self._learned.events = Events(users, arms, rewards)
+            self._learned.events = events
             self._learned.stale, self._learned.at_once = state["stale"], state["learned_at_once"]
         else:
-            self._learned.replay(Events(users, arms, rewards), at_once=state["learned_at_once"])
+            self._learned.replay(events, at_once=state["learned_at_once"])
         if belief is not None:
             self._learned.policy.restore(belief)
         self._mark = state.get("journal")

@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.errors import ParameterError, listed
+from coterie.contracts import Array
+from coterie.errors import ParameterError, RewardError, listed
 from coterie.models.need import check_whole
 from coterie.product.events import Memory
 
@@ -54,3 +55,15 @@ def checked_expiry(seconds: Any) -> float | None:
         f"it is a number of seconds above 0 and up to {LONGEST_WAIT:g}, or None",
         "Choose, say, 86400, or None for never",
     )
+
+
+def check_all_binary(rewards: Array, before: int) -> None:
+    """Raises if one of these rewards, so many rows into a table, is neither 0 nor 1."""
+    odd = np.flatnonzero((rewards != 0) & (rewards != 1))
+    if odd.size:
+        what, rule = f"row {before + odd[0]}: the reward is {float(rewards[odd[0]])!r}", "a binary reward is 0 or 1"
+        raise RewardError(what, rule, 'Mend that row, or make the bandit with reward="real"; nothing was learned')
+
+
+def nothing_to_check(rewards: Array, before: int) -> None:
+    """Takes any rewards."""

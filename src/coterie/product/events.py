@@ -1,12 +1,16 @@
 """Every reward that was learned, in order, and the weighted history that they make."""
 
+from array import array
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.models import History
+from coterie.models.engines.sparse.batch import collapsed
+from coterie.models.engines.sparse.table import COLUMNS, Table
 
 Index = NDArray[np.intp]
 
@@ -27,9 +31,16 @@ class Events:
         [2.0]
     """
 
-    users: list[int] = field(default_factory=list)
-    arms: list[int] = field(default_factory=list)
-    rewards: list[float] = field(default_factory=list)
+    users: "array[int]" = field(default_factory=lambda: array("q"))
+    arms: "array[int]" = field(default_factory=lambda: array("q"))
+    rewards: "array[float]" = field(default_factory=lambda: array("d"))
+
+    @classmethod
+    def of(cls, users: Any, arms: Any, rewards: Any) -> "Events":
+        """Returns the events of three columns of numbers."""
+        out = cls()
+        out.extend(users, arms, rewards)
+        return out
 
     def __len__(self) -> int:
         return len(self.rewards)
@@ -40,6 +51,19 @@ class Events:
         self.arms.append(arm)
         self.rewards.append(reward)
         return len(self.rewards) - 1
+
+    def extend(self, users: Any, arms: Any, rewards: Any) -> None:
+        """Adds many rewards."""
+        self.users.frombytes(np.asarray(users, np.int64).tobytes())
+        self.arms.frombytes(np.asarray(arms, np.int64).tobytes())
+        self.rewards.frombytes(np.asarray(rewards, np.float64).tobytes())
+
+    def table(self, weights: Array, n_users: int, n_arms: int) -> Table:
+        """Returns what `history` does as the table of engine "sparse", without a Python object for each row."""
+        kept = np.flatnonzero(weights > 0)
+        columns = (np.array(self.users)[kept], np.array(self.arms)[kept], weights[kept], np.array(self.rewards)[kept])
+        named = dict(zip(COLUMNS, (*columns, np.zeros(len(kept))), strict=True))
+        return Table.from_columns({"n_observations": len(kept), **collapsed(named, n_arms)}, n_users, n_arms)
 
     def history(self, weights: Array) -> History:
         """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0."""

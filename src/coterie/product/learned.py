@@ -1,13 +1,14 @@
 """What was learned: every reward, and the policy that knows them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from coterie.errors import FAILURES, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models import History, make_model
+from coterie.models import History, SparseModel, make_model
 from coterie.policies import Policy
+from coterie.policies.fitting import Progress
 from coterie.policies.making.engines import feature_options
 from coterie.policies.staged import StagedPolicy
 from coterie.product.events import Events, Memory
@@ -75,7 +76,29 @@ class Learned:
 
     def history(self) -> History:
         """Returns all rewards, collapsed, each with the weight that it has by now."""
-        return self.events.history(self.memory.weights(len(self.events)))
+        return self._collapsed(self.policy, self.events)
+
+    def fit(self, batches: Iterable[Any], check: Callable[[Any, int], None], progress: Progress | None) -> int:
+        """Learns a table of rewards at once, and returns how many; each batch of them is checked, too."""
+        if self.memory.fades:
+            rule = "with forgetting or a window rewards count by their order"
+            raise ParameterError("a fit was asked for", rule, "Use learn, or a bandit that keeps all")
+        more = Events()
+
+        def keep(users: Any, arms: Any, rewards: Any) -> None:
+            check(rewards, len(more))
+            more.extend(users, arms, rewards)
+
+        count = self.policy.fit(batches, progress=progress, keep=keep)
+        self.events.extend(more.users, more.arms, more.rewards)
+        self.at_once = len(self.events)
+        return count
+
+    def _collapsed(self, policy: Policy, events: Events) -> History:
+        weights = self.memory.weights(len(events))
+        if isinstance(policy.model, SparseModel):
+            return events.table(weights, policy.model.n_users, policy.model.kernel.n_arms)
+        return events.history(weights)
 
     def learn(self, user: int, arm: int, value: float) -> None:
         """Learns a reward."""
@@ -182,12 +205,12 @@ class Learned:
         policy = self._make(graph=graph, arms=arms, **self.options)
         policy.n_decisions = self.policy.n_decisions
         if kept is not None:
-            policy.relearn_as(kept, events.history(self.memory.weights(len(events))))
+            policy.relearn_as(kept, self._collapsed(policy, events))
         elif policy.collapses:
-            policy.relearn(events.history(self.memory.weights(len(events))))
+            policy.relearn(self._collapsed(policy, events))
         else:
             users, columns = [graph.users[row] for row in events.users], [arms.ids[row] for row in events.arms]
-            policy.update_many(users, columns, events.rewards)
+            policy.update_many(users, columns, events.rewards.tolist())
         return policy
 
 
