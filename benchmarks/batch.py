@@ -1,14 +1,21 @@
-"""`sparse` with many rewards: memory of rewards one by one, and one fit. Run by hand: python -m benchmarks.batch."""
+"""`sparse` with many rewards: memory of rewards one by one, one fit, and files. Run by hand: python -m benchmarks.batch."""
 
 import argparse
 import resource
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+import coterie as ct
 from benchmarks.scale import COMMUNITY, N_ARMS, NOISE_VAR, WIDTH, communities
 from coterie.contracts import Array
+from coterie.graphs import UserGraph
 from coterie.kernels.graph import GraphKernel
 from coterie.models import SparseModel
 from coterie.models.engines.sparse.table import Table
@@ -71,9 +78,34 @@ def at_once(model: SparseModel, n_rewards: int) -> None:
     print(f"then {(perf_counter() - start) * 10:.2f} ms a reward, {len(model._data):,} blocks; {peak()}", flush=True)
 
 
+def from_a_file(graph: UserGraph, n_rewards: int, folder: Path) -> None:
+    """Fits a Parquet file, scores everybody to another, saves and loads, and prints what each takes."""
+    rng = np.random.default_rng(1)
+    columns = {"user": rng.integers(graph.n_users, size=n_rewards), "arm": rng.integers(N_ARMS, size=n_rewards)}
+    pq.write_table(pa.table(columns | {"reward": rng.normal(size=n_rewards)}), folder / "rewards.parquet")
+    del columns
+    arms = ct.ArmPool(rng.normal(size=(N_ARMS, 2)))
+    made = ct.Bandit(graph=graph, arms=arms, policy="lk-gp-ucb", engine="sparse", noise_var=NOISE_VAR)
+    print(f"bandit: {made.explain_model()} {peak()}", flush=True)
+    timed("fit", lambda: made.fit(folder / "rewards.parquet"))
+    timed("the ten best of everybody", lambda: made.score_all(to=folder / "scores.parquet"))
+    timed("save", lambda: made.save(folder / "bandit"))
+    before = made.predict(5)
+    del made
+    loaded = timed("load", lambda: ct.Bandit.load(folder / "bandit"))
+    print(f"{(folder / 'bandit').stat().st_size / 2**30:.2f} GiB in the file; same: {loaded.predict(5) == before}")
+
+
+def timed(what: str, call: Callable[[], Any]) -> Any:
+    start = perf_counter()
+    out = call()
+    print(f"{what}: {perf_counter() - start:.1f} s; {peak()}", flush=True)
+    return out
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["online", "fit"])
+    parser.add_argument("what", choices=["online", "fit", "file"])
     parser.add_argument("--users", type=int, default=1_000_000)
     parser.add_argument("--rewards", type=int, default=10_000_000)
     parser.add_argument("--active", type=int, default=100_000)
@@ -84,6 +116,10 @@ def main() -> None:
     start = perf_counter()
     graph = communities(asked.users, seed=0)
     print(f"graph: {perf_counter() - start:.0f} s; {peak()}", flush=True)
+    if asked.what == "file":
+        with TemporaryDirectory() as folder:
+            from_a_file(graph, asked.rewards, Path(folder))
+        return
     start = perf_counter()
     kernel = GraphKernel(graph, arm_features(np.random.default_rng(0)), laplacian_ridge=asked.ridge)
     model = SparseModel(kernel, noise_var=NOISE_VAR, eps=asked.eps)
