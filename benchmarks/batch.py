@@ -1,8 +1,9 @@
-"""`sparse` with many rewards: memory of rewards one by one, one fit, and files. Run by hand: python -m benchmarks.batch."""
+"""`sparse` with many rewards: one by one, at once, and files. Run by hand: python -m benchmarks.batch."""
 
 import argparse
 import resource
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import perf_counter
@@ -87,18 +88,18 @@ def from_a_file(graph: UserGraph, n_rewards: int, folder: Path) -> None:
     arms = ct.ArmPool(rng.normal(size=(N_ARMS, 2)))
     made = ct.Bandit(graph=graph, arms=arms, policy="lk-gp-ucb", engine="sparse", noise_var=NOISE_VAR)
     print(f"bandit: {made.explain_model()} {peak()}", flush=True)
-    timed("fit", lambda: made.fit(folder / "rewards.parquet"))
-    timed("the ten best of everybody", lambda: made.score_all(to=folder / "scores.parquet"))
-    timed("save", lambda: made.save(folder / "bandit"))
+    timed("fit", made.fit, folder / "rewards.parquet")
+    timed("the ten best of everybody", partial(made.score_all, to=folder / "scores.parquet"))
+    timed("save", made.save, folder / "bandit")
     before = made.predict(5)
     del made
-    loaded = timed("load", lambda: ct.Bandit.load(folder / "bandit"))
+    loaded = timed("load", ct.Bandit.load, folder / "bandit")
     print(f"{(folder / 'bandit').stat().st_size / 2**30:.2f} GiB in the file; same: {loaded.predict(5) == before}")
 
 
-def timed(what: str, call: Callable[[], Any]) -> Any:
+def timed(what: str, call: Callable[..., Any], *given: Any) -> Any:
     start = perf_counter()
-    out = call()
+    out = call(*given)
     print(f"{what}: {perf_counter() - start:.1f} s; {peak()}", flush=True)
     return out
 

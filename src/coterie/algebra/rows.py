@@ -130,6 +130,46 @@ def _factor_of(
 
 
 @compiled
+def inverse_block(
+    user: int,
+    first: Any,
+    following: Any,
+    arms: Any,
+    counts: Any,
+    features: Any,
+    noise: float,
+    diagonal: float,
+    out: Any,
+) -> None:
+    """Writes the inverse of diagonal I + X' C X / noise of a user.
+
+    With Y the half solve, factor Y = X, it is I / d - Y' Y / d^2; where rows are more than features, Y' Y / d of I.
+    """
+    width, one = features.shape[1], 1.0 / diagonal
+    rows, factor, half = np.empty(width, np.int64), np.empty((width, width)), np.zeros((width, width))
+    count = _factor_of(user, first, following, arms, counts, features, noise, one, rows, factor)
+    few = count <= width
+    size = count if few else width
+    for i in range(size):
+        for k in range(width):
+            half[i, k] = features[arms[rows[i]], k] if few else (1.0 if i == k else 0.0)
+        for j in range(i):
+            for k in range(width):
+                half[i, k] -= factor[i, j] * half[j, k]
+        for k in range(width):
+            half[i, k] /= factor[i, i]
+    out[:] = 0.0
+    scale = -one * one if few else one
+    for i in range(size):
+        for j in range(width):
+            for k in range(width):
+                out[j, k] += scale * half[i, j] * half[i, k]
+    if few:
+        for k in range(width):
+            out[k, k] += one
+
+
+@compiled
 def _add_data(
     user: int,
     first: Any,

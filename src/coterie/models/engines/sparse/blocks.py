@@ -121,9 +121,10 @@ class DataBlocks(UserBlocks):
 
     def fresh_inverse(self, user: int) -> Array:
         """Returns the inverse of diagonal + B_u, computed anew."""
-        if self.table.lengths[user] == 0:
-            return np.asarray(np.eye(self.width) / self._diagonal[user])
-        return symmetric(np.linalg.inv(self._diagonal[user] * np.eye(self.width) + self.precision(user)))
+        out = np.empty((self.width, self.width))
+        rows = *self.table.chains, self._features, self.noise_var
+        self.table.compiled.inverse_block(user, *rows, float(self._diagonal[user]), out)
+        return out
 
     def drift(self) -> float:
         """Returns how far the inverses are from ones computed anew, relative to their size."""

@@ -59,6 +59,7 @@ class Everywhere:
         compiled.scale_and_add(0.0, nothing, more)
         self._data.table.place(0, 0)
         self._data.precision(0)
+        self._data.fresh_inverse(0)
 
     def _times(self, weights: Array, out: Array) -> Array:
         self._compiled.times_all(*self._graph, *self._rows, weights, out)
