@@ -14,7 +14,7 @@ from coterie.models.engines.sparse.workspace import Workspace
 
 FIRST_THRESHOLD = 0.05
 FINER = 0.25
-WORTH_A_BLOCK = 0.1
+WORTH_A_BLOCK = 2.0  # times the accuracy, of the trace
 MOST_BYTES = 2**26
 
 
@@ -62,7 +62,7 @@ class Bounds:
         """
         own = self.by_own_data(user, data)
         missed = self._known_by_others(data)
-        if missed <= WORTH_A_BLOCK * np.trace(own):
+        if missed <= WORTH_A_BLOCK * self._accuracy * np.trace(own):
             return own, missed
         found = self._by_all_data(user, data)
         return (found if np.trace(found) < np.trace(own) else own), 0.0

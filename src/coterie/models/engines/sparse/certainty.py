@@ -22,7 +22,8 @@ FIRST_THRESHOLD = 0.02
 FINER = 0.25
 FINEST = 1e-10
 MOST_OPEN = 8
-HOPE, HOPE_AFTER = 0.4, 0.1
+HOPE_AFTER = 0.04
+HOPE_FIRST, HOPE_LAST = 0.4, 0.9
 ROUNDING = 1e-12
 TIE = 1e-9  # scores this close, beside the largest prior std, may be tied
 
@@ -199,14 +200,16 @@ class Certainty:
     def _is_hopeless(self, known: Intervals, best: int, rival: int, spent: int) -> bool:
         """Whether the work that is left cannot be hoped to tell the two apart.
 
-        Beyond a tenth of the work intervals shrink by about half: the mean's error falls with the part of the solve
-        that has not come to rest yet, and that fades slowly. Among few users a solve ends, so there is always hope.
+        Beyond a few hundredths of the work intervals shrink to about half: the mean's error falls with the part of the
+        solve that has not come to rest, and that fades slowly. Among few users a solve ends, so there is always hope.
         """
-        if self._few or spent < self._most * HOPE_AFTER:
+        share = spent / self._most
+        if self._few or share < HOPE_AFTER:
             return False
         middles = (known.low + known.high) / 2
         halves = (known.high - known.low) / 2
-        return bool(middles[best] - middles[rival] < HOPE * (halves[best] + halves[rival]))
+        needed = HOPE_FIRST + share * (HOPE_LAST - HOPE_FIRST)
+        return bool(middles[best] - middles[rival] < needed * (halves[best] + halves[rival]))
 
     def _first(
         self,

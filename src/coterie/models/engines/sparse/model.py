@@ -24,7 +24,7 @@ from coterie.models.history import History
 from coterie.models.need import check_whole
 
 COARSE = 0.02
-STALE_SHARE = 0.2
+STALE_SHARE = 4.0  # times the accuracy, of the trace
 FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
 
 
@@ -40,7 +40,8 @@ class SparseModel(ConditionedModel):
     of the user's prior std, but for the hundredth of users with the highest degrees.
 
     The std is an upper bound: a user's block of A^-1 is computed when they are first decided for, their own rewards are
-    taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off a fifth.
+    taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off four
+    times the accuracy.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
@@ -49,7 +50,8 @@ class SparseModel(ConditionedModel):
         kernel: A GraphKernel.
         noise_var: The noise variance of the rewards.
         eps: How far a mean may be from the exact one, in units of the user's prior std; see above for hubs.
-        accuracy: How far a fresh variance may be above the exact one, as a share of it.
+        accuracy: How far a fresh variance may be above the exact one, as a share of it, or three times
+            that where others' data seem to matter little.
         max_work: The work of one solve, at most: pushes, and edges they go along.
         certified: Whether policies refine the belief of contenders until their choice is certain, as far as one
             solve's work reaches.
@@ -170,7 +172,9 @@ class SparseModel(ConditionedModel):
         return rows @ self._residual.weights[user], np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
 
     def _is_stale(self, place: int) -> bool:
-        return bool(self._marginals.stale[place] > STALE_SHARE * np.trace(self._marginals.matrix[place]))
+        return bool(
+            self._marginals.stale[place] > STALE_SHARE * self.accuracy * np.trace(self._marginals.matrix[place])
+        )
 
     def _block(self, user: int) -> Array:
         place = self._marginals.slot[user]
