@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow bench auto docs reproduction lock clean
+.PHONY: help setup demo test test-slow bench bench-scale auto docs reproduction lock clean
 
 help:  ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-10s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP)  ## make .venv with everything needed (locked versions)
 
@@ -31,6 +31,9 @@ test-slow: $(STAMP)  ## the long checks that `make test` leaves out
 
 bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
 	$(BIN)/python -m benchmarks
+
+bench-scale: $(STAMP)  ## large graphs, on one core (hours; goes on where it stopped); rewrites docs/scale.md
+	$(BIN)/python -m benchmarks.large
 
 auto: $(STAMP)  ## nothing tuned against everything tuned (about half an hour on two cores); rewrites docs/auto.md
 	for study in auto auto-hindsight auto-true-kernel; do \

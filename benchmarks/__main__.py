@@ -12,6 +12,7 @@ from benchmarks import exact, grid, linear, memory, product, refits, runner
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
+LARGE = "Graphs of up to a million users have a page of their own: [scale.md](scale.md)."
 SECTIONS = {
     "Grid: decide among five and update": (grid, "Through the public policy, with string ids. Times are medians."),
     "Linear: decide among twenty and update": (linear, "The graph-linear policies, on users x features."),
@@ -44,7 +45,15 @@ def machine() -> str:
 
 
 def main() -> None:
-    parts = ["# Benchmarks", "", "Written by `make bench`. Every ratio is measured in one run.", "", machine()]
+    parts = [
+        "# Benchmarks",
+        "",
+        "Written by `make bench`. Every ratio is measured in one run.",
+        "",
+        LARGE,
+        "",
+        machine(),
+    ]
     for title, (module, note) in SECTIONS.items():
         print(f"\n{title}", flush=True)
         parts += ["", f"## {title}", "", note, "", HEAD]
