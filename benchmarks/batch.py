@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import coterie as ct
-from benchmarks.scale import COMMUNITY, N_ARMS, NOISE_VAR, WIDTH, communities
+from benchmarks.large.world import COMMUNITY, N_ARMS, NOISE_VAR, WIDTH, communities
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels.graph import GraphKernel

@@ -55,7 +55,7 @@ def error_of(ridge: float, eps: float, seed: int, *, n_users: int, rounds: int) 
     model = world.model(ridge, eps)
     taken = play(world, model, rounds // 5, rounds).reward
     threshold = FINE * model._residual.threshold / eps
-    exact, _ = Everywhere(model.kernel, model._data).solve(right_side(model.history, world), threshold)
+    exact = Everywhere(model.kernel, model._data).solve(right_side(model.history, world), threshold)
     users = np.random.default_rng(seed).choice(n_users, size=min(LOOKED_AT, n_users), replace=False)
     off = np.abs((model._residual.weights[users] - exact[users]) @ world.features.T)
     prior = np.array([model.prior_std(int(user)) for user in users])
@@ -75,5 +75,5 @@ def drift_of(n_rewards: int, seed: int) -> dict[str, float]:
     model = world.model(1.0, 1.0)
     for user, arms, rewards in world.rounds(n_rewards):
         model.learn(user, int(arms[0]), float(rewards[0]))
-    kept, fresh = model._residual.left, model._residual.recomputed(model._data, model.history, model.noise_var)
+    kept, fresh = model._residual.left, model._residual.recomputed(model._data)
     return {"gap": float(np.abs(fresh - kept).max()), "scale": float(np.abs(kept).max())}
