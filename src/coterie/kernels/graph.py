@@ -18,6 +18,7 @@ FEATURE_ERROR = 1e-3
 MAX_FEATURES = 64
 MOST_EIGEN = 2000
 HUB = 2.0
+LEAST_PART = 1e-12
 MOST_STEPS = 200
 
 
@@ -35,8 +36,8 @@ class GraphKernel(OnPool):
         ridge: The paper's rho.
         features: One row for each arm of the pool.
         feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
-        own: What a user's taste varies by that nobody shares, >= 0.
-        common: What all users' taste varies by together, >= 0.
+        own: What a user's taste varies by that nobody shares, >= 0; below 1e-12 it is none.
+        common: What all users' taste varies by together, >= 0; below 1e-12 it is none.
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
@@ -192,7 +193,7 @@ def arm_features(
 def _checked_part(name: str, value: Any) -> float:
     number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if number and 0 <= value < float("inf"):
-        return float(value)
+        return float(value) if value >= LEAST_PART else 0.0
     raise ParameterError(f"{name} is {value!r}", "it is a variance: a finite number >= 0", "Choose 0 for no such part")
 
 

@@ -82,9 +82,10 @@ class UserBlocks:
 
 
 class DataBlocks(UserBlocks):
-    """For users with data the inverse of diagonal + B_u, with B_u the precision of their rewards.
+    """For users with data the inverse of diagonal + C_u, with C_u what their rewards say of the weights they share.
 
-    Nothing else is kept of B_u: the rows of the table give it. A user with rows has no block before one is asked for.
+    That is B_u, the precision of their rewards, or B_u (I + own B_u)^-1 where a part of the weights is their own.
+    Nothing else is kept of it: the rows of the table give it. A user with rows has no block before one is asked for.
     """
 
     without = LACKING
@@ -95,7 +96,7 @@ class DataBlocks(UserBlocks):
         super().__init__(kernel.n_users, width, inverse=(width, width), added=())
         self.slot[table.first >= 0] = LACKING
         self.table, self.noise_var = table, noise_var
-        self._diagonal, self._features = kernel.diagonal, kernel.features
+        self._diagonal, self._features, self._own = kernel.diagonal, kernel.features, kernel.own
 
     def add(self, user: int, row: Array, noise: float) -> None:
         """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or anew."""
@@ -113,14 +114,29 @@ class DataBlocks(UserBlocks):
             self.inverse[place] = self.fresh_inverse(user)
         return place
 
+    def inverse_of(self, user: int) -> Array:
+        """Returns the inverse of a user with data, made if there was none: `make` may take another array."""
+        place = self.make(user)
+        return np.asarray(self.inverse[place])
+
     def precision(self, user: int) -> Array:
         """Returns B_u, from the table."""
         out = np.empty((self.width, self.width))
         self.table.compiled.user_gram(user, *self.table.chains, self._features, out)
         return np.asarray(out / self.noise_var)
 
+    def block(self, user: int) -> Array:
+        """Returns C_u, from the table."""
+        precision = self.precision(user)
+        if self._own == 0:
+            return precision
+        return symmetric(np.asarray(np.linalg.solve(np.eye(self.width) + self._own * precision, precision)))
+
     def fresh_inverse(self, user: int) -> Array:
-        """Returns the inverse of diagonal + B_u, computed anew."""
+        """Returns the inverse of diagonal + C_u, computed anew."""
+        if self._own:
+            block = self.block(user)
+            return symmetric(np.asarray(np.linalg.inv(self._diagonal[user] * np.eye(self.width) + block)))
         out = np.empty((self.width, self.width))
         rows = *self.table.chains, self._features, self.noise_var
         self.table.compiled.inverse_block(user, *rows, float(self._diagonal[user]), out)
@@ -170,6 +186,11 @@ class MarginalBlocks(UserBlocks):
         self.stale[place] = missed
         if not known or np.trace(matrix) < np.trace(self.matrix[place]):
             self.matrix[place] = matrix
+
+    def age(self, fell: float, prior: float) -> None:
+        """Adds what may have become known of everybody at once: less for users of whom little is unknown already."""
+        shares = np.minimum(np.einsum("kii->k", self.matrix[: len(self)]) / (self.width * prior), 1.0)
+        self.stale[: len(self)] += fell * shares
 
 
 def shrink(matrix: Array, row: Array, noise: float) -> None:

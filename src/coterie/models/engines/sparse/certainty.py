@@ -174,6 +174,13 @@ class Certainty:
             spent += contender.refine(data, self._most - spent)
             known.narrow(np.flatnonzero(kinds == kinds[chosen]), contender.read(residual))
 
+    def settled(self, arms: Index, belief: tuple[Array, Array], error: Array, lowest: Array, factor: float) -> Certain:
+        """Returns mean and std as they are, and whether bounds that are known already make the choice certain."""
+        known = Intervals(belief[0], error, lowest, belief[1], factor)
+        best, rival = _first_two(known, self._kind[arms])
+        certain = rival is None or known.low[best] > known.high[rival] + self._gap(known.high[rival])
+        return Certain(*belief, bool(certain))
+
     def variances(
         self,
         user: int,
@@ -226,7 +233,7 @@ class Certainty:
         lowest = squares / self._kernel.diagonal[user]
         if data.slot[user] != NONE:
             rows = self._kernel.features.take(arms, axis=0)
-            lowest = np.einsum("ij,ij->i", rows @ data.inverse[data.make(user)], rows)
+            lowest = np.einsum("ij,ij->i", rows @ data.inverse_of(user), rows)
         slack = ROUNDING * squares / self._kernel.ridge
         highest = np.sqrt(belief[1] ** 2 + slack)
         return Intervals(belief[0], error, np.sqrt(np.maximum(lowest - slack, 0.0)), highest, factor)

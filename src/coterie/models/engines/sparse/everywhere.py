@@ -23,17 +23,25 @@ class Everywhere:
         self._kernel, self._data, self._compiled = kernel, data, data.table.compiled
         weights = kernel.weights
         self._graph = weights.indptr, weights.indices, weights.data, kernel.diagonal
-        self._rows = (*data.table.chains, kernel.features, data.noise_var, 0.0)
+        self._rows = (*data.table.chains, kernel.features, data.noise_var, kernel.own)
         self.n_steps = 0
 
     def times(self, weights: Array) -> Array:
         """Returns A w."""
         return self._times(weights, np.empty_like(weights))
 
+    def blocks_times(self, weights: Array) -> Array:
+        """Returns every user's data block times their weights, without the graph."""
+        nobody, nothing = np.zeros(len(weights) + 1, self._graph[0].dtype), np.zeros(len(weights))
+        nobody.flags.writeable = self._graph[0].flags.writeable  # compiled code tells the two apart
+        out = np.empty_like(weights)
+        self._compiled.times_all(nobody, *self._graph[1:3], nothing, *self._rows, weights, out)
+        return out
+
     def solve(self, right: Array, threshold: float, progress: Progress | None = None) -> Array:
         """Returns w, once no row of right - A w exceeds threshold * shape; `right` becomes what is left of it."""
         weights, ready, image = np.zeros_like(right), np.empty_like(right), np.empty_like(right)
-        along = self._preconditioned(right, ready).copy()
+        along = self.preconditioned(right, ready).copy()
         size = float(np.vdot(right, ready))
         for step in range(MOST_STEPS):
             level = float(np.max(np.sqrt(np.einsum("ij,ij->i", right, right)) / self._kernel.shape))
@@ -44,7 +52,7 @@ class Everywhere:
             length = size / float(np.vdot(along, self._times(along, image)))
             self._compiled.add_scaled(length, along, weights)
             self._compiled.add_scaled(-length, image, right)
-            before, size = size, float(np.vdot(right, self._preconditioned(right, ready)))
+            before, size = size, float(np.vdot(right, self.preconditioned(right, ready)))
             self._compiled.scale_and_add(size / before, ready, along)
             self.n_steps = step + 1
         return weights
@@ -65,7 +73,8 @@ class Everywhere:
         self._compiled.times_all(*self._graph, *self._rows, weights, out)
         return out
 
-    def _preconditioned(self, left: Array, out: Array) -> Array:
+    def preconditioned(self, left: Array, out: Array) -> Array:
+        """Writes the inverses of the users' own blocks times their rows, and returns them."""
         blocks = self._data.slot, self._data.inverse
         self._compiled.precondition_all(self._kernel.diagonal, *self._rows, *blocks, left, out)
         return out

@@ -11,12 +11,15 @@ from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
-from coterie.models.engines.sparse.batch import evidence, joined, scattered
+from coterie.models.engines.sparse.batch import joined, least_gain, likelihood, scattered
 from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
 from coterie.models.engines.sparse.certainty import Certain, Certainty
+from coterie.models.engines.sparse.common import Common
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
+from coterie.models.engines.sparse.mixed import MixedBounds
 from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
+from coterie.models.engines.sparse.own import OwnParts
 from coterie.models.engines.sparse.residual import Residual
 from coterie.models.engines.sparse.table import COLUMNS, Table
 from coterie.models.engines.sparse.workspace import Workspace
@@ -43,6 +46,11 @@ class SparseModel(ConditionedModel):
     taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off four
     times the accuracy.
 
+    A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
+    weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
+    are within `eps`. Among more the common weights follow ever more rarely; `error_bound` is then true but may be loose:
+    it adds up the residuals of all users.
+
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
 
@@ -61,6 +69,7 @@ class SparseModel(ConditionedModel):
     stages = False
     kernel: GraphKernel
     history: Table
+    _doubted: float
 
     def __init__(
         self,
@@ -89,7 +98,8 @@ class SparseModel(ConditionedModel):
     @property
     def nbytes(self) -> int:
         """Bytes held by the belief."""
-        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes
+        own = 0 if self._own is None else self._own.nbytes
+        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes + own
 
     @property
     def n_waiting(self) -> int:
@@ -109,7 +119,10 @@ class SparseModel(ConditionedModel):
 
     def read_means(self, users: Index, arms: Index) -> Array:
         """Returns the means of the same arms for several users, a row each."""
-        return np.asarray(self._residual.weights[users] @ self._rows(arms).T)
+        rows = self._rows(arms)
+        if self._mixed:
+            return np.array([self._mean(user, rows) for user in users.tolist()])
+        return np.asarray(self._residual.weights[users] @ rows.T)
 
     def std_bound(self, user: int, arms: Index) -> Array:
         """Returns an upper bound of the std by one scalar solve and the user's own rewards, where none is kept."""
@@ -132,8 +145,20 @@ class SparseModel(ConditionedModel):
 
         By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
         """
-        row, size = self.checked_user(user), np.sqrt(self.kernel.arm_diag(self.checked_arms(arms)))
-        return np.asarray(self._residual.level() * self.kernel.reach[row] * size)
+        return self._error(self.checked_user(user), self.checked_arms(arms))
+
+    def _error(self, user: int, arms: Index) -> Array:
+        size = np.sqrt(self.kernel.arm_diag(arms))
+        if self._own is not None:
+            size = np.linalg.norm(self._own.rows(user, self._rows(arms))[0], axis=1)
+        bound = np.asarray(self._residual.level() * self.kernel.reach[user] * size)
+        return bound if self._common is None else bound + self._doubt() * self._common.spread[user] * size
+
+    def _doubt(self) -> float:
+        """Returns how far the common weights can be off, computed once after each change."""
+        if self._doubted < 0 and self._common is not None:
+            self._doubted = self._common.doubt(self._residual)
+        return self._doubted
 
     def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
         """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
@@ -150,9 +175,14 @@ class SparseModel(ConditionedModel):
     def read_certain(self, user: int, arms: Index, factor: float) -> Certain:
         """Returns mean and std as `read` does, refined until the highest mean + factor * std is certain, if it can be.
 
-        Certain is what these features' exact belief would choose; `kernel.feature_error` says what they miss.
+        Certain is what these features' exact belief would choose; `kernel.feature_error` says what they miss. With an
+        own or common part nothing is refined: the bounds at hand decide.
         """
-        return self._certainty.decide(user, arms, self.read(user, arms), factor, self._data, self._residual)
+        belief = self.read(user, arms)
+        if isinstance(self._bounds, MixedBounds):
+            lowest = np.sqrt(self._quadratic(arms, self._bounds.lowest(user, self._data)))
+            return self._certainty.settled(arms, belief, self._error(user, arms), lowest, factor)
+        return self._certainty.decide(user, arms, belief, factor, self._data, self._residual)
 
     def variance_bounds(self, user: int, arms: Any = None) -> tuple[Array, Array]:
         """Returns a lower and an upper bound of the variance of each of these arms, within the accuracy if work allows.
@@ -161,6 +191,8 @@ class SparseModel(ConditionedModel):
         """
         row, rows = self.checked_user(user), self.checked_arms(arms)
         belief = self.peek(row, rows)
+        if isinstance(self._bounds, MixedBounds):
+            return self._quadratic(rows, self._bounds.lowest(row, self._data)), belief[1] ** 2
         return self._certainty.variances(row, rows, belief, self.accuracy, self._data, self._residual)
 
     def _rows(self, arms: Index) -> Array:
@@ -169,7 +201,18 @@ class SparseModel(ConditionedModel):
     def _read(self, user: int, arms: Index, block: Array) -> tuple[Array, Array]:
         rows = self._rows(arms)
         variance = np.einsum("ij,ij->i", rows @ block, rows)
-        return rows @ self._residual.weights[user], np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
+        return self._mean(user, rows), np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
+
+    def _mean(self, user: int, rows: Array) -> Array:
+        weights = self._residual.weights[user]
+        if not self._mixed:
+            return np.asarray(rows @ weights)
+        shared, more = (rows, 0.0) if self._own is None else self._own.rows(user, rows)
+        return np.asarray(shared @ (weights + self._residual.shift) + more)
+
+    def _quadratic(self, arms: Index, block: Array) -> Array:
+        rows = self._rows(arms)
+        return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ block, rows), 0.0))
 
     def _is_stale(self, place: int) -> bool:
         return bool(
@@ -180,12 +223,24 @@ class SparseModel(ConditionedModel):
         place = self._marginals.slot[user]
         return self._bounds.marginal(user, self._data)[0] if place < 0 else self._marginals.matrix[place]
 
+    @property
+    def info_gain(self) -> float:
+        """A lower bound of log det(I + K/noise_var) over all observations."""
+        return self._info_gain + (0.0 if self._common is None else self._common.gain())
+
+    @property
+    def log_marginal_likelihood(self) -> float:
+        """About log p(rewards); with an own or common part from the means at all pairs: O(users + pairs) then."""
+        if not self._mixed or not len(self.history):
+            return self._log_likelihood
+        return likelihood(self.kernel, self._data, self._residual, self.info_gain)
+
     # Learning
 
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Learns one reward from values that were checked already; `update` is the safe door."""
         super().learn(user, arm, reward)
-        self._residual.repair(self._data, self.max_work)
+        self._mend()
 
     def relearn(self, history: History) -> None:
         """Forgets what it knows and learns this history instead; on an error nothing has changed."""
@@ -224,15 +279,21 @@ class SparseModel(ConditionedModel):
             raise
 
     def _is_worth_a_fit(self, n_rows: int) -> bool:
+        if self._mixed and self._residual.few:
+            return n_rows > 1
         return n_rows > max(FEWEST, self.kernel.n_users / USERS_A_REWARD)
 
     def _settle(self, progress: Progress | None) -> int:
         """Solves for the rows that the history holds, from the weights at hand, and takes the evidence anew."""
-        weights = self._residual.weights
+        weights, shift = self._residual.weights, self._residual.shift
         self._reset()
-        self._residual.weights[:] = weights
-        steps = self._residual.fit(self._data, progress)
-        self._info_gain, self._log_likelihood = evidence(self.kernel, self.history, self._noise_var, self._residual)
+        self._residual.weights[:], self._residual.shift[:] = weights, shift
+        if self._common is None:
+            steps = self._residual.fit(self._data, progress)
+        else:
+            steps = self._common.fit(self._residual, self._data, progress)
+        self._info_gain = least_gain(self.kernel, self.history, self._noise_var)
+        self._log_likelihood = likelihood(self.kernel, self._data, self._residual, self._info_gain)
         return steps
 
     def _learn_batch(self, batch: History) -> None:
@@ -262,7 +323,17 @@ class SparseModel(ConditionedModel):
         self._info_gain += log_det - log(noise)
         self._log_likelihood -= 0.5 * (fit + log_det + LOG_2PI + scattered(count, scatter, self._noise_var))
         self.history.put(user, arm, count, mean, scatter)
-        self._residual.repair(self._data, self.max_work)
+        self._mend()
+
+    def _mend(self) -> None:
+        """Goes on where a reward leaves residuals; where common weights are known better, kept variances grow stale."""
+        if self._common is None or not self._residual.few:
+            self._residual.repair(self._data, self.max_work)
+        if self._common is None:
+            return
+        fell, self._doubted = self._common.follow(self._residual, self._data, self.max_work), -1.0
+        if fell > 0:
+            self._marginals.age(np.inf if self._residual.few else fell, float(np.median(self.kernel.user_variances())))
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         return self._reward(user, self.kernel.features[arm], reward, self._noise_var)
@@ -279,7 +350,12 @@ class SparseModel(ConditionedModel):
 
         The history does not have it yet, and has to before blocks are made from its rows: `repair` comes after.
         """
-        work, ridge = self._work, self.kernel.ridge
+        work, ridge, seen = self._work, self.kernel.ridge, (row, value, noise)
+        if self._own is not None:
+            row, value, noise = self._own.shared(user, row, value, noise)
+        if self._common is not None:
+            value -= float(row @ self._residual.shift)
+            self._common.add(row, noise)
         self._solve(user, row)
         about = float(row @ work.solution[0])
         gap = value - float(row @ self._residual.weights[user])
@@ -288,7 +364,9 @@ class SparseModel(ConditionedModel):
         highest = noise + max(about + cross, 0.0) + rest / ridge
         self._residual.add(work, gap / (noise + about))
         self._data.add(user, row, noise)
-        self._shrink(user, row, noise, lowest, highest)
+        if self._own is not None:
+            self._own.add(user, *seen)
+        self._shrink(user, seen[0], seen[2], lowest, highest)
         return lowest, gap
 
     def _solve(self, user: int, row: Array, finer: float = 1.0) -> None:
@@ -299,16 +377,22 @@ class SparseModel(ConditionedModel):
         self._work.run(self._push.push_local, self._data, threshold, self.max_work)
 
     def _shrink(self, user: int, row: Array, noise: float, lowest: float, highest: float) -> None:
-        work, cached = self._work, self._marginals
+        work, cached, off = self._work, self._marginals, self._work.level()
+        solution = work.solution if self._own is None else self._own.whole_rows(work, cached.slot)
+        if self._common is not None:
+            # Others' weights move by J_v S^-1 J_u' row besides, of which only the size is known.
+            size = float(self._common.spread[user]) * float(np.linalg.norm(row))
+            off += self._common.ratio * self._common.size * size
+            highest += self._common.size * size * size
         self._push.shrink_marginals(
             work.nodes,
             work.count,
-            work.solution,
+            solution,
             self.kernel.reach,
             cached.slot,
             cached.matrix,
             cached.stale,
-            work.level(),
+            off,
             lowest,
             highest,
             user,
@@ -321,7 +405,9 @@ class SparseModel(ConditionedModel):
         graph = require_graph(kernel)
         super()._configure(graph, noise_var)
         self._work = Workspace(graph, (graph.features.shape[1],))
-        self._bounds = Bounds(self._push, graph, accuracy=self.accuracy, most=self.max_work)
+        self._mixed = graph.own > 0 or graph.common > 0
+        kind = MixedBounds if self._mixed else Bounds
+        self._bounds = kind(self._push, graph, accuracy=self.accuracy, most=self.max_work)
         self._certainty = Certainty(self._push, graph, most=self.max_work)
 
     def _detach(self) -> None:
@@ -331,6 +417,12 @@ class SparseModel(ConditionedModel):
         self._residual = Residual(self._push, self.kernel, self.eps)
         self._data = DataBlocks(self.kernel, self.history, self._noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
+        own, common = self.kernel.own, self.kernel.common
+        self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
+        self._common = Common(self.kernel, self.eps) if common > 0 else None
+        self._doubted = -1.0  # not computed yet
+        if isinstance(self._bounds, MixedBounds):
+            self._bounds.attach(self._own, self._common)
 
     def _warm_up(self) -> None:
         """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
@@ -351,28 +443,33 @@ class SparseModel(ConditionedModel):
         """
         fresh = self._residual.recomputed(self._data)
         mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / self._residual.threshold
-        variance = self._data.drift()
+        variance = max(self._data.drift(), 0.0 if self._own is None else self._own.drift())
         sound = max(mean, variance) <= tolerance
         if not sound:
             self._data.renew()
+            self._doubted = -1.0
+            if self._own is not None:
+                self._own.renew()
             self._residual.take_residual(fresh)
-            self._residual.repair(self._data, self.max_work)
+            self._mend()
         return Drift(mean, variance, tolerance, healed=not sound)
 
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it states."""
+        doubt = "" if self._common is None else f" What all have in common is known to within {self._doubt():.2g}."
         return (
             f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
             f"users whose residual waits; {len(self._data)} users have data, {len(self._marginals)} a variance kept. "
             f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "
-            "prior variance at most."
+            f"prior variance at most.{doubt}"
         )
 
     def _belief(self) -> dict[str, Any]:
         options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
         options |= {"certified": self.certified}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
-        return options | parts
+        more = {"own": self._own, "common": self._common}
+        return options | parts | {name: part.state() for name, part in more.items() if part is not None}
 
     def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
         return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
@@ -388,3 +485,7 @@ class SparseModel(ConditionedModel):
         self._residual.take(state["residual"])
         self._data.take(state["data"])
         self._marginals.take(state["marginals"])
+        if self._own is not None:
+            self._own.take(state["own"])
+        if self._common is not None:
+            self._common.take(state["common"])

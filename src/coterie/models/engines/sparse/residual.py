@@ -30,8 +30,13 @@ class Residual:
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
         demands = np.sqrt(kernel.diagonal) * kernel.reach
-        self.threshold = eps / float(np.quantile(demands, NOT_HUBS, method="higher"))
+        if kernel.own or kernel.common:
+            demands = kernel.reach / np.sqrt(kernel.user_variances())
+        # Half is for what the common weights may be off by.
+        allowed = eps if kernel.common == 0 else SAFETY * eps
+        self.threshold = allowed / float(np.quantile(demands, NOT_HUBS, method="higher"))
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
+        self.shift = np.zeros(shape[1])  # weights that all have in common, and that nobody's own include
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
@@ -97,28 +102,42 @@ class Residual:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
         self.left = self.recomputed(data)
         steps = self.solve(data, progress)
-        self.left = self.recomputed(data)
-        self.take_residual(self.left)
-        self._rounding = self._rounding_of(data)
+        self.refresh(data)
         return steps
+
+    def refresh(self, data: DataBlocks) -> None:
+        """Takes the residual computed from scratch, and what rounding may have done to it."""
+        self.take_residual(self.recomputed(data))
+        self._rounding = self._rounding_of(data)
 
     def _rounding_of(self, data: DataBlocks) -> float:
         """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
         kernel, table = self._kernel, data.table
         sizes = np.sqrt(kernel.arm_diag(table.arms))
-        largest = np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights)).max()
+        largest = np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights)).max() + np.linalg.norm(self.shift)
         terms = table.counts * sizes * (np.abs(table.means) + sizes * largest) / data.noise_var
         summed = np.bincount(table.users, terms, kernel.n_users) + 2 * kernel.diagonal * largest
         terms_each = max(ROUNDING, 1e-15 * int(table.lengths.max(initial=0)))
         return float(terms_each * np.max(summed / kernel.shape))
 
     def recomputed(self, data: DataBlocks) -> Array:
-        """Returns b - A w from scratch."""
-        out, table = Everywhere(self._kernel, data).times(self.weights), data.table
+        """Returns b - A w from scratch; with other parts than the graph's that is t - C (own t + k) - A g."""
+        everywhere = Everywhere(self._kernel, data)
+        out = everywhere.times(self.weights)
         np.negative(out, out=out)
-        amounts = table.counts * table.means / data.noise_var
-        table.compiled.add_targets(table.users, table.arms, amounts, self._kernel.features, out)
+        add_targets(self._kernel, data, out)
+        if self._kernel.own or self._kernel.common:
+            alone = add_targets(self._kernel, data, np.zeros_like(out))
+            out -= everywhere.blocks_times(self._kernel.own * alone + self.shift)
         return out
+
+    def whole(self, data: DataBlocks) -> Array:
+        """Returns the weights of all users with every part in them: x - own C x, with x = g + k + own t."""
+        if not (self._kernel.own or self._kernel.common):
+            return self.weights
+        alone = add_targets(self._kernel, data, np.zeros_like(self.weights))
+        known = self.weights + self.shift + self._kernel.own * alone
+        return np.asarray(known - self._kernel.own * Everywhere(self._kernel, data).blocks_times(known))
 
     def take_residual(self, left: Array) -> None:
         """Takes another residual, and queues the users where it exceeds the threshold."""
@@ -128,11 +147,12 @@ class Residual:
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
         kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
-        return {"rounding": self._rounding, **kept}
+        return {"rounding": self._rounding, **kept} | ({"shift": self.shift} if self._kernel.common else {})
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.weights, self.left, self._rounding = state["weights"], state["left"], state["rounding"]
+        self.shift = state.get("shift", self.shift)
         self._enqueue(state["queue"])
 
     def _queue(self) -> Any:
@@ -144,3 +164,11 @@ class Residual:
         self._waiting[users] = True
         self._ring[: len(users)] = users
         self._marks[:] = 0, len(users)
+
+
+def add_targets(kernel: GraphKernel, data: DataBlocks, out: Array) -> Array:
+    """Adds every user's t, the sum of features * reward / noise, and returns it all."""
+    table = data.table
+    amounts = table.counts * table.means / data.noise_var
+    table.compiled.add_targets(table.users, table.arms, amounts, kernel.features, out)
+    return out

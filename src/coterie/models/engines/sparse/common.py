@@ -1,0 +1,212 @@
+"""What all users have in common: one vector of weights, added to everybody's.
+
+With v_u = g_u + k, k ~ N(0, common I), the g solve A g = d - C k given k, C the users' blocks. For J = A^-1 L_rho 1
+no |J_u| exceeds `spread_u`, and the mean of v_u is exactly g_u + k + J_u (k* - k) with k* the posterior mean, of which
+S (k* - k) = `excess` + sum_v J_v' r_v, S the posterior precision and r the residual of the g.
+"""
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import cg
+
+from coterie.contracts import Array
+from coterie.kernels.graph import GraphKernel
+from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
+from coterie.models.engines.sparse.everywhere import Everywhere, Progress
+from coterie.models.engines.sparse.joint import Joint, Stop
+from coterie.models.engines.sparse.residual import SAFETY, Residual
+
+LOOK_GROWTH, FEW_GROWTH, MANY_GROWTH = 1.125, 1.25, 2.0
+WORTH_MOVING = 0.25
+MOST_MOVES = 8
+EXACT = 1e-3
+ROUNDING = 1e-12
+CUT = 1e-9
+MOST_STEPS = 200
+MOST_USERS = 2000
+
+
+class Common:
+    """The common weights as they are applied, and an upper bound of their covariance.
+
+    Among few users they are solved for with everything else after each reward. Among many they are looked at ever more
+    rarely, and moved where that matters: a move changes the residual of every user with data. O(users x features).
+
+    Attributes:
+        pull: L_rho 1, one number for each user.
+        spread: How far a change of the common weights moves those of each user, at most.
+        ratio: spread <= ratio * reach.
+        covariance: An upper bound of the common weights' covariance, and `size` its largest eigenvalue.
+    """
+
+    def __init__(self, kernel: GraphKernel, eps: float) -> None:
+        width = kernel.features.shape[1]
+        self._kernel, self._eps = kernel, eps
+        self.total = np.zeros((width, width))  # of all users' blocks
+        self.pull = kernel.diagonal - kernel.weights.sum(axis=1)
+        self.ratio = float(np.max(np.abs(self.pull) / kernel.shape))
+        # L_rho 1 = ridge 1 for the combinatorial Laplacian, so J is an average there; for the other the sign varies.
+        self.spread = self.ratio * kernel.reach if kernel.normalised else np.ones(kernel.n_users)
+        self.covariance, self.size = kernel.common * np.eye(width), kernel.common
+        self._typical = float(np.sqrt(np.median(kernel.user_variances())))
+        self._count, self._next_look, self._next_bound = 0, 1.0, 1.0
+
+    # What is stated
+
+    def excess(self, residual: Residual) -> Array:
+        """Returns what the equation of the common weights leaves over, but for the residuals. O(users x features)."""
+        return np.asarray(self.pull @ residual.weights - residual.shift / self._kernel.common)
+
+    def doubt(self, residual: Residual) -> float:
+        """Returns how far the common weights can be from their exact mean, at most. O(users x features)."""
+        left = np.linalg.norm(residual.left, axis=1) + residual.rounding * self._kernel.shape
+        exact = float(np.linalg.norm(self.excess(residual)))
+        rounding = ROUNDING * float(np.abs(self.pull) @ np.linalg.norm(residual.weights, axis=1))
+        return self.size * (exact + rounding + float(self.spread @ left))
+
+    def gain(self) -> float:
+        """Returns a lower bound of what was learned of the common weights, log det(prior covariance / covariance)."""
+        ratio = self.covariance / self._kernel.common
+        return max(-float(np.linalg.slogdet(ratio)[1]), 0.0)
+
+    # Learning
+
+    def add(self, row: Array, noise: float) -> None:
+        """Adds a reward that a user's block has grown by."""
+        self.total += np.outer(row, row / noise)
+        self._count += 1
+
+    def follow(self, residual: Residual, data: DataBlocks, most: int) -> float:
+        """Goes on after a reward that the table has; returns by how much the trace of the covariance fell."""
+        if residual.few:
+            self.solve(residual, data)
+        elif self._count >= self._next_look:
+            self._next_look = self._count * LOOK_GROWTH
+            self._move(residual, data, most)
+        return self._bound(residual, data)
+
+    def fit(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
+        """Settles everything for the rows that the table holds by now; returns how many steps it took."""
+        self.total = sum((data.block(user) for user in users_of(data)), np.zeros_like(self.total))
+        self._count = max(data.table.n_observations, 1)
+        self._next_look, self._next_bound = self._count * LOOK_GROWTH, float(self._count)
+        self._bound(residual, data)
+        residual.left = residual.recomputed(data)
+        steps = self.solve(residual, data, progress)
+        residual.refresh(data)
+        return steps
+
+    def solve(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
+        """Solves for the weights of all users and the common ones by conjugate gradients, from where they are."""
+        joint = Joint(self._kernel, data, self.precision_above())
+        border = self.excess(residual) + residual.left.sum(axis=0)
+        more, left = joint.solve(np.vstack([residual.left, border]), self._stop(residual), progress)
+        residual.weights += more[:-1]
+        residual.shift = residual.shift + more[-1]
+        residual.take_residual(np.ascontiguousarray(left[:-1]))
+        return joint.n_steps
+
+    def precision_above(self) -> Array:
+        """Returns an upper bound of S: that if all g could only move together."""
+        mass, eye = float(self.pull.sum()), np.eye(len(self.total))
+        return symmetric(eye / self._kernel.common + mass * np.linalg.solve(mass * eye + self.total, self.total))
+
+    def _stop(self, residual: Residual) -> Stop:
+        """Among few users the bounds of the two parts of the error add up to eps at most; among many only the first."""
+        stds = np.sqrt(self._kernel.user_variances())
+        goal = SAFETY * self._eps * float(np.min(stds / self.spread)) / self.size
+        spread = self.spread if residual.few else np.zeros_like(self.spread)
+        return Stop(SAFETY * residual.threshold * self._kernel.shape, spread, SAFETY * goal)
+
+    def _move(self, residual: Residual, data: DataBlocks, most: int) -> None:
+        """Moves the common weights towards what balances the excess; by a bound of S, so never too far."""
+        above, everywhere = self.precision_above(), Everywhere(self._kernel, data)
+        for _ in range(MOST_MOVES):
+            step = np.linalg.solve(above, self.excess(residual))
+            if np.linalg.norm(step) <= WORTH_MOVING * self._eps * self._typical:
+                return
+            residual.shift = residual.shift + step
+            residual.left -= everywhere.blocks_times(np.tile(step, (self._kernel.n_users, 1)))
+            residual.take_residual(residual.left)
+            residual.repair(data, most)
+            if residual.n_waiting:
+                return
+
+    # The covariance
+
+    def _bound(self, residual: Residual, data: DataBlocks) -> float:
+        """Bounds the covariance anew, ever more rarely: data only shrink it. Returns by how much its trace fell."""
+        if self._count < self._next_bound:
+            return 0.0
+        self._next_bound = self._count * (FEW_GROWTH if residual.few else MANY_GROWTH)
+        known = self._known_exactly(data) if residual.few else self._known_at_least(data)
+        fresh = symmetric(np.asarray(np.linalg.inv(np.eye(data.width) / self._kernel.common + (1 - CUT) * known)))
+        fell = float(np.trace(self.covariance) - np.trace(fresh))
+        if fell <= 0:
+            return 0.0
+        self.covariance, self.size = fresh, float(np.linalg.eigvalsh(fresh)[-1])
+        return fell
+
+    def _known_exactly(self, data: DataBlocks) -> Array:
+        """Returns sum C - C' A^-1 C by one solve for each feature, or a little less by how far these came."""
+        kernel, everywhere = self._kernel, Everywhere(self._kernel, data)
+        threshold = EXACT * np.sqrt(kernel.ridge / (kernel.common * kernel.n_users)) / float(kernel.shape.max())
+        columns = []
+        for unit in np.eye(data.width):
+            right = everywhere.blocks_times(np.tile(unit, (kernel.n_users, 1)))
+            left = right.copy()
+            found = everywhere.solve(left, threshold)
+            columns.append((right.ravel(), found.ravel(), (right - everywhere.times(found)).ravel(), right.sum(axis=0)))
+        c, x, r, total = (np.array(each).T for each in zip(*columns, strict=True))
+        return positive(total - symmetric(c.T @ x) - symmetric(x.T @ r) - (r.T @ r) / kernel.ridge)
+
+    def _known_at_least(self, data: DataBlocks) -> Array:
+        """Returns a lower bound of the same: what the mean of users with data says, each weighed by their block.
+
+        Its variance is Q^-1 + Q^-1 (sum_uv C_u G_uv C_v) Q^-1, Q = sum C, G = L_rho^-1 >= 0. With p_u = sum_v G_uv over
+        these users the middle is at most sum_u p_u C_u^2. Some users are enough: fewer only say less.
+        """
+        users = users_of(data)[:MOST_USERS]
+        blocks = np.array([data.block(user) for user in users])
+        total = blocks.sum(axis=0)
+        scaled = (np.sqrt(self._sums(users))[:, None, None] * blocks).reshape(-1, data.width)
+        # What is cut off only lowers it; directions of rounding would raise it.
+        middle = np.linalg.pinv(symmetric(total + scaled.T @ scaled), rcond=CUT, hermitian=True)
+        return positive(total @ middle @ total)
+
+    def _sums(self, users: list[int]) -> Array:
+        """Returns upper bounds of sum_v G_uv over these users v, for each of them u."""
+        kernel = self._kernel
+        ones = np.zeros(kernel.n_users)
+        ones[users] = 1.0
+        precision = sp.diags_array(kernel.diagonal) - kernel.weights
+        found = cg(precision, ones, rtol=1e-3, maxiter=MOST_STEPS, M=sp.diags_array(1 / kernel.diagonal))[0]
+        short = max(float(np.max((ones - precision @ found) / kernel.shape)), 0.0)
+        return np.asarray((found + short * kernel.reach)[users])
+
+    # Saving
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `take` makes the same from, to the bit."""
+        marks = {"count": self._count, "next_look": self._next_look, "next_bound": self._next_bound}
+        return marks | {"total": self.total, "covariance": self.covariance, "size": self.size}
+
+    def take(self, state: dict[str, Any]) -> None:
+        """Takes a state, and its arrays."""
+        self.total, self.covariance, self.size = state["total"], state["covariance"], state["size"]
+        self._count, self._next_look, self._next_bound = state["count"], state["next_look"], state["next_bound"]
+
+
+def users_of(data: DataBlocks) -> list[int]:
+    """Returns the users with data, those with the most rows first."""
+    lengths = data.table.lengths
+    users = np.flatnonzero(lengths)
+    return [int(user) for user in users[np.argsort(-lengths[users], kind="stable")]]
+
+
+def positive(matrix: Array) -> Array:
+    """Returns the matrix without its negative directions, which are rounding."""
+    values, vectors = np.linalg.eigh(symmetric(matrix))
+    return np.asarray((vectors * np.maximum(values, 0.0)) @ vectors.T)
