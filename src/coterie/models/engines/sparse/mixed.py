@@ -40,7 +40,7 @@ class MixedBounds(Bounds):
             graph = super().prior_variance(user)
             best = min([best, *self._by_common_data(user, graph, self.common, data)], key=np.trace)
             missed += self._gain_of_solving(user, graph, self.common, best, data)
-        if missed <= WORTH_A_BLOCK * np.trace(best):
+        if missed <= WORTH_A_BLOCK * self._accuracy * np.trace(best):
             return best, missed
         found = self._by_all_data(user, data)
         return (found if np.trace(found) < np.trace(best) else best), 0.0
