@@ -69,6 +69,15 @@ class GraphKernel(OnPool):
         self.n_arms, self.feature_error = len(self.features), feature_error
         self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
 
+    def settings(self) -> dict[str, Any]:
+        """Returns what the same kernel on the same graph is made with, by name."""
+        return {
+            "features": self.features,
+            "laplacian_ridge": self.ridge,
+            "normalised": self.normalised,
+            "feature_error": self.feature_error,
+        }
+
     @property
     def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
         """Never there: raises."""

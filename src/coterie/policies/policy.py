@@ -23,7 +23,7 @@ from coterie.errors import (
     or_similar,
 )
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, PoolKernel, UserKernel
+from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
@@ -249,10 +249,13 @@ class Policy:
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         self.n_decisions, self._refused = state["n_decisions"], state["refused"]
-        kernel = PoolKernel(**state["kernel"]) if "kernel" in state else self._model.kernel
+        kernel = self._restored_kernel(state)
         if "model" in state:
             self._model = restore_model(state["model"], kernel)
         self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
+
+    def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
+        return PoolKernel(**state["kernel"]) if "kernel" in state else self._model.kernel
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, for a user's row and an arm as the model knows it.

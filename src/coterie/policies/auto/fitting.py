@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from coterie.contracts import Array
-from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.parts import Hyper, KernelParts
 
 STEPS = 25
 BOUND = 4.0  # standard deviations of the prior
@@ -23,7 +23,7 @@ class Prior:
     spread: Hyper
 
     @classmethod
-    def of(cls, parts: Parts, variance: float) -> "Prior":
+    def of(cls, parts: KernelParts, variance: float) -> "Prior":
         """Returns the prior for rewards of this variance about their mean."""
         third = log(variance / 3)
         ridge = log(0.03 * (parts.mean_degree if parts.mean_degree > 0 else 1.0))

@@ -14,8 +14,8 @@ from coterie.kernels import ArmPool
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.fitting import Explaining, Prior, fit
+from coterie.policies.auto.parts import Hyper, KernelParts, Parts
 from coterie.policies.policy import Considered, Policy
 from coterie.policies.rules.batches import Batch
 
@@ -43,9 +43,9 @@ class AutoPolicy(Policy):
         **rest: As for `Policy`; the model is one on `parts.kernel(...)`.
     """
 
-    def __init__(self, *, parts: Parts, hyper: Hyper, **rest: Any) -> None:
+    def __init__(self, *, parts: Parts | None, hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
-        self._parts: Parts | None = parts
+        self._parts = parts
         self._mean_gain = 0.0  # of the graph part, where there are no parts to tell
         self.hyper = hyper
         self.centre = 0.0
@@ -58,6 +58,11 @@ class AutoPolicy(Policy):
             assert self.arms is not None
             self._parts = Parts.of(self.graph, self.arms)
         return self._parts
+
+    @property
+    def ground(self) -> KernelParts:
+        """What makes kernels of hyperparameters, on a graph of any size."""
+        return self.parts
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
@@ -114,7 +119,7 @@ class AutoPolicy(Policy):
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
         hyper = self._kept_hyper(kept)
-        self._model.retune(self.parts.kernel(hyper), hyper.noise_var)
+        self._model.retune(self.ground.kernel(hyper), hyper.noise_var)
         history.shift(-kept["centre"])
         self._model.relearn(history)
         self._take_kept(kept, hyper)
@@ -126,7 +131,7 @@ class AutoPolicy(Policy):
     def _kept_hyper(self, kept: Mapping[str, Any]) -> Hyper:
         """Returns what was kept, the graph's scale being the same on this graph."""
         given = Hyper(*kept["hyper"])
-        return given._replace(graph=kept["scale"] + log(self.parts.mean_gain(given.ridge)))
+        return given._replace(graph=kept["scale"] + log(self.ground.mean_gain(given.ridge)))
 
     def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper) -> None:
         self.hyper, self.centre = hyper, kept["centre"]
@@ -172,31 +177,33 @@ class AutoPolicy(Policy):
 
     def _refit(self, t: int) -> None:
         """Takes the hyperparameters that the rewards call for; if the model refuses them, it keeps those it has."""
-        history = self._model.history
-        counts, means = history.count_array(), history.mean_array()
-        shift = float(counts @ means / counts.sum())
-        about = means - shift
-        variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
-        if not (isfinite(variance) and variance > 0):
-            variance = 1.0
-        prior = Prior.of(self.parts, variance)
+        shift, variance = centre_and_variance(self._model.history)
+        prior = Prior.of(self.ground, variance)
         hyper = prior.centre
         try:
             if t >= FIRST_FIT:
-                history.shift(-shift)
-                try:
-                    evidence = Evidence(self.parts, history, rows=self._sample(t))
-                    start = self.hyper if self.fits else prior.centre
-                    hyper, _ = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)
-                finally:
-                    history.shift(shift)
-            self._model.retune(self.parts.kernel(hyper), hyper.noise_var, shift=-shift)
+                start = self.hyper if self.fits else prior.centre
+                hyper, _ = fit(self._evidence(t, shift), prior, start, corners=t <= CORNERS_UNTIL)
+            self._model.retune(self.ground.kernel(hyper), hyper.noise_var, shift=-shift)
         except FAILURES as refusal:
             self._refused = f" The change due after {t} rewards was not made: {refusal}"
             return
+        self._adopt(t, hyper, shift)
+
+    def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
+        """Takes note of what the belief was made with."""
         self.hyper, self.centre = hyper, self.centre + shift
         if t >= FIRST_FIT:
             self.fits.append((t, hyper))
+
+    def _evidence(self, t: int, shift: float) -> Explaining:
+        """Returns the evidence of the rewards less a number."""
+        history = self._model.history
+        history.shift(-shift)
+        try:
+            return Evidence(self.parts, history, rows=self._sample(t))
+        finally:
+            history.shift(shift)
 
     def _sample(self, t: int, most: int = MOST_PAIRS) -> Index | None:
         """Returns the pairs to look at: all, or those of users drawn at random until there are enough."""
@@ -208,6 +215,15 @@ class AutoPolicy(Policy):
         place[order] = np.arange(len(order))
         ranked = np.argsort(place[users], kind="stable")
         return np.asarray(ranked[:most])
+
+
+def centre_and_variance(history: History) -> tuple[float, float]:
+    """Returns the mean of all rewards and their variance about it; 1 where that is not a number > 0."""
+    counts, means = history.count_array(), history.mean_array()
+    centre = float(counts @ means / counts.sum())
+    about = means - centre
+    variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
+    return centre, variance if isfinite(variance) and variance > 0 else 1.0
 
 
 def fit_is_due(t: int) -> bool:

@@ -10,13 +10,13 @@ the level of the rewards differ from user to user as their tastes do: a constant
 
 from dataclasses import dataclass
 from math import exp
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, PoolKernel
+from coterie.kernels import ArmPool, JointKernel, PoolKernel
 from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
 
@@ -60,9 +60,56 @@ class Hyper(NamedTuple):
         return {name: value / sum(parts.values()) for name, value in parts.items()}
 
 
+class KernelParts(Protocol):
+    """What a learned kernel is made of, on a graph of any size."""
+
+    @property
+    def mean_degree(self) -> float:
+        """The mean degree of the users."""
+        ...
+
+    @property
+    def median_distance(self) -> float:
+        """The median distance between two arms."""
+        ...
+
+    def mean_gain(self, ridge: float) -> float:
+        """Returns the mean of g for this log ridge: what G is divided by."""
+        ...
+
+    def kernel(self, hyper: Hyper) -> JointKernel:
+        """Returns the joint kernel."""
+        ...
+
+
+class Density(NamedTuple):
+    """How the eigenvalues of a Laplacian are spread, as a few of them that stand for all.
+
+    Attributes:
+        nodes: The eigenvalues.
+        weights: Which share of all each stands for; they sum to 1.
+    """
+
+    nodes: Array
+    weights: Array
+
+    def gain(self, ridge: float) -> tuple[float, float]:
+        """Returns the mean of 1 / (eigenvalue + ridge), and its derivative in the log ridge.
+
+        Examples:
+            >>> Density(np.array([0.0, 3.0]), np.array([0.5, 0.5])).gain(1.0)
+            (0.625, -0.53125)
+        """
+        g = 1 / (self.nodes + ridge)
+        return float(self.weights @ g), -ridge * float(self.weights @ (g * g))
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """One eigendecomposition of the graph and one table of the arms serve all hyperparameters."""
+    """One eigendecomposition of the graph and one table of the arms serve all hyperparameters.
+
+    Where the users are a sample of those of a larger graph, `density` is that of all.
+    """
 
     eigenvalues: Array
     eigenvectors: Array
@@ -70,37 +117,38 @@ class Parts:
     products: Array
     mean_degree: float
     median_distance: float
+    density: Density | None = None
 
     @classmethod
     def of(cls, graph: UserGraph, arms: ArmPool) -> "Parts":
         """Returns the parts for a graph and a pool of arms. O(n^3 + m^2 d)."""
-        values, vectors = np.linalg.eigh(graph.laplacian().toarray())
-        features = arms.features
+        degree, median = float(graph.degrees.mean()), median_distance(arms.features)
+        return cls.made(graph.laplacian().toarray(), arms.features, mean_degree=degree, median_distance=median)
+
+    @classmethod
+    def made(cls, laplacian: Array, features: Array, *, mean_square: float | None = None, **rest: Any) -> "Parts":
+        """Returns the parts for a Laplacian and arms' features; `mean_square` is that of all arms."""
+        values, vectors = np.linalg.eigh(laplacian)
         products = features @ features.T
         norms = products.diagonal()
         distance = np.maximum(norms[:, None] + norms[None, :] - 2 * products, 0.0)
         np.fill_diagonal(distance, 0.0)
-        scale = float(norms.mean())
-        return cls(
-            np.maximum(values, 0.0),
-            vectors,
-            distance,
-            products / scale if scale > 0 else products,
-            float(graph.degrees.mean()),
-            median_distance(features),
-        )
+        scale = float(norms.mean()) if mean_square is None else mean_square
+        return cls(np.maximum(values, 0.0), vectors, distance, products / scale if scale > 0 else products, **rest)
 
     def graph_part(self, ridge: float) -> tuple[Array, Array]:
         """Returns G for this log ridge, and the derivative of its spectrum in the log ridge."""
         shifted = self.eigenvalues + exp(ridge)
         g = 1 / shifted
         slope = -exp(ridge) * g * g
-        mean = g.mean()
-        spectrum, change = g / mean, slope / mean - g * (slope.mean() / mean**2)
+        mean, mean_slope = (g.mean(), slope.mean()) if self.density is None else self.density.gain(exp(ridge))
+        spectrum, change = g / mean, slope / mean - g * (mean_slope / mean**2)
         return (self.eigenvectors * spectrum) @ self.eigenvectors.T, change
 
     def mean_gain(self, ridge: float) -> float:
         """Returns the mean of g for this log ridge: what G is divided by."""
+        if self.density is not None:
+            return self.density.gain(exp(ridge))[0]
         return float((1 / (self.eigenvalues + exp(ridge))).mean())
 
     def smooth_part(self, lengthscale: float) -> Array:

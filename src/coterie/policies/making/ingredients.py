@@ -1,6 +1,6 @@
 """What goes into a policy: a recipe's parts, or the caller's own where the recipe leaves room."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
 from coterie.kernels.graph import GraphKernel, graph_kernel
+from coterie.policies.auto import AutoPolicy, make_auto_policy, make_bernoulli_policy, make_large_auto_policy
 from coterie.policies.following.clusters import Clusters
 from coterie.policies.following.followers import Follower, ScheduledNoise
 from coterie.policies.following.schedules import SpectralSchedule
@@ -65,6 +66,19 @@ def checked_likelihood(likelihood: Any, name: str, recipe: Recipe) -> str:
         rule = "only policies that learn their hyperparameters have it"
         raise ParameterError(f"likelihood 'bernoulli' was asked for with {name!r}", rule, "Use 'auto-ucb' or 'auto-ts'")
     return likelihood
+
+
+def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
+    """Returns what makes a policy that learns its hyperparameters, for this engine and likelihood."""
+    if engine != "sparse":
+        return make_bernoulli_policy if bernoulli else make_auto_policy
+    if bernoulli:
+        raise ParameterError(
+            "likelihood 'bernoulli' was asked for with engine 'sparse'",
+            "that engine learns with Gaussian noise only",
+            "Leave the likelihood out: rewards of 0 and 1 are learned as numbers; or use another engine",
+        )
+    return make_large_auto_policy
 
 
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:

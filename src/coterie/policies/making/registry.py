@@ -9,12 +9,12 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.need import check_whole
-from coterie.policies.auto import make_auto_policy, make_bernoulli_policy
 from coterie.policies.certified import CertifiedPolicy, check_certifiable
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.making.engines import feature_options, suited_engine
 from coterie.policies.making.ingredients import (
     arm_kernel_for,
+    auto_maker,
     check_types,
     checked_likelihood,
     clusters_for,
@@ -131,7 +131,7 @@ def make_policy(
         given |= {"laplacian_ridge": laplacian_ridge, "noise_var": noise_var, "cluster_width": cluster_width}
         pool = left_to_auto(name, arms, given)
         make_auto = partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
-        return (make_bernoulli_policy if bernoulli else make_auto_policy)(
+        return auto_maker(engine, bernoulli=bernoulli)(
             make=make_auto,
             name=name,
             graph=graph,

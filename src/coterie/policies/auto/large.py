@@ -1,0 +1,201 @@
+"""The policy that learns its own hyperparameters on a graph of any size: engine "sparse"."""
+
+from collections.abc import Callable, Mapping
+from math import exp, log
+from typing import Any, NamedTuple
+
+from coterie.errors import FAILURES
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.kernels.graph import GraphKernel
+from coterie.models import History, Model
+from coterie.policies.auto.ahead import Ahead
+from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.parts import Hyper
+
+AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
+LATER = 4  # a fit begun after t rewards is taken after t / 4 more
+
+
+class Begun(NamedTuple):
+    """A fit that goes on beside the decisions.
+
+    Attributes:
+        started: After how many rewards it began.
+        due: After how many rewards it is taken.
+        shift: What is taken off every reward then, further than now.
+        history: The rewards that it sees, as they were remembered.
+        later: What was learned since: user, arm and reward, as they were remembered.
+        ahead: The work.
+    """
+
+    started: int
+    due: int
+    shift: float
+    history: dict[str, Any]
+    later: list[tuple[int, int, float]]
+    ahead: Ahead[Hyper]
+
+
+class LargeAutoPolicy(AutoPolicy):
+    """`AutoPolicy` on a graph of which no matrix can be made.
+
+    Up to 2,000 users a fit sees the whole graph, and is the same as `AutoPolicy`'s. Beyond, it looks at neighbourhoods
+    of users with rewards, 1,500 pairs at most; and past the first 64 rewards it does not hold up decisions: it goes on
+    in a thread, its model follows the rewards that come in meanwhile, and it is taken after a quarter more of them,
+    however long it took. So the same rewards give the same choices on any machine.
+
+    Args:
+        ground: What kernels are made of.
+        make: Makes a model on a kernel.
+        **rest: As for `AutoPolicy`.
+    """
+
+    def __init__(self, *, ground: Neighbourhoods, make: Callable[..., Model], **rest: Any) -> None:
+        super().__init__(parts=None, **rest)
+        self._make = make
+        self._ground: Neighbourhoods | None = ground
+        self._scale = self._kernel_scale()
+        self._begun: Begun | None = None
+
+    @property
+    def ground(self) -> Neighbourhoods:
+        """What makes kernels of hyperparameters."""
+        if self._ground is None:
+            assert self.arms is not None
+            self._ground = Neighbourhoods(self.graph, self.arms, seed=self.seed)
+        return self._ground
+
+    def explain(self) -> str:
+        """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
+        begun = self._begun
+        told = "" if begun is None else f" A fit to {begun.started} rewards is taken after {begun.due}."
+        return super().explain() + told
+
+    def state(self) -> dict[str, Any]:
+        """Returns what decisions depend on beside the settings; waits for the fit that goes on, if there is one."""
+        kernel = self._model.kernel
+        assert isinstance(kernel, GraphKernel)
+        return super().state() | {"graph_kernel": kernel.settings(), "begun": self._begun_state(), "scale": self._scale}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
+        super().restore(state)
+        self._scale = state["scale"]
+        if state["begun"] is not None:
+            self._take_begun(state["begun"])
+
+    def _restored_kernel(self, state: dict[str, Any]) -> GraphKernel:
+        return GraphKernel(self.graph, **state["graph_kernel"])
+
+    def relearn(self, history: History) -> None:
+        """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""
+        self._begun = None
+        super().relearn(history)
+
+    def kept(self) -> dict[str, Any]:
+        """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
+        fits = [[t, list(hyper)] for t, hyper in self.fits]
+        return {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
+
+    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
+        """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
+        self._begun = None
+        super().relearn_as(kept, history)
+        self._scale = self._kernel_scale()
+
+    def _learn(self, row: int, column: Any, value: float) -> None:
+        self._model.learn(row, column, value - self.centre)
+        t, begun = self.n_rewards, self._begun
+        if begun is not None:
+            self._follow_up(begun, row, column, value - self.centre)
+            if t >= begun.due:
+                self._take_fit(begun)
+        elif self.settings_are_due(t) and t != self._last_fit():
+            if t <= AT_ONCE or self.ground.is_whole:
+                self._refit(t)
+            else:
+                self._begun = self._begin_fit(t)
+
+    def _follow_up(self, begun: Begun, row: int, column: int, value: float) -> None:
+        """Lets the model that is being made know of a reward too."""
+        begun.later.append((row, column, value))
+        begun.ahead.follow(lambda model: model.learn(row, column, value - begun.shift))
+
+    def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
+        super()._adopt(t, hyper, shift)
+        self._scale = self._kernel_scale()
+
+    def _begin_fit(self, t: int) -> Begun:
+        """Returns a fit to all rewards so far that has just begun."""
+        history = self._model.history
+        shift, variance = centre_and_variance(history)
+        prior, evidence = Prior.of(self.ground, variance), self.ground.evidence(history, t, shift)
+        start = self.hyper if self.fits else prior.centre
+        return self._begin(
+            t, shift, history.state(), lambda: fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
+        )
+
+    def _evidence(self, t: int, shift: float) -> Evidence:
+        return self.ground.evidence(self._model.history, t, shift)
+
+    def _begin(self, t: int, shift: float, history: dict[str, Any], find: Callable[[], Hyper]) -> Begun:
+        ground, reason = self.ground, self._model.reason
+
+        def made(hyper: Hyper) -> Model:
+            model = self._make(ground.kernel(hyper), noise_var=hyper.noise_var)
+            seen = History.restored(history, model.kernel.key)
+            seen.shift(-shift)
+            model.relearn(seen)
+            model.reason = reason
+            return model
+
+        return Begun(t, t + t // LATER, shift, history, [], Ahead(find, made))
+
+    def _take_fit(self, begun: Begun) -> None:
+        """Takes the model that was made meanwhile; if that failed, the one in use stays."""
+        self._begun = None
+        try:
+            hyper, self._model = begun.ahead.finish()
+        except FAILURES as refusal:
+            self._refused = f" The change due after {begun.started} rewards was not made: {refusal}"
+            return
+        self._adopt(begun.started, hyper, begun.shift)
+
+    def _begun_state(self) -> dict[str, Any] | None:
+        if self._begun is None:
+            return None
+        begun = self._begun
+        users, arms, values = zip(*begun.later, strict=True) if begun.later else ((), (), ())
+        return {
+            "started": begun.started,
+            "shift": begun.shift,
+            "history": begun.history,
+            "hyper": begun.ahead.found()._asdict(),
+            "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+        }
+
+    def _take_begun(self, state: dict[str, Any]) -> None:
+        hyper, later = Hyper(**state["hyper"]), state["later"]
+        self._begun = self._begin(state["started"], state["shift"], state["history"], lambda: hyper)
+        for row, column, value in zip(later["users"], later["arms"], later["values"], strict=True):
+            self._follow_up(self._begun, row, column, value)
+
+    def _kernel_scale(self) -> float:
+        """Returns what (L + ridge I)^-1 is multiplied by in the belief."""
+        return exp(self.hyper.graph) / self.ground.mean_gain(self.hyper.ridge)
+
+
+def make_large_auto_policy(
+    *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, seed: int, **rest: Any
+) -> LargeAutoPolicy:
+    """Returns a policy at the prior's centre for rewards of variance 1; `make` makes a model on a kernel."""
+    ground = Neighbourhoods(graph, arms, seed=seed)
+    hyper = Prior.of(ground, 1.0).centre
+    model = make(ground.kernel(hyper), noise_var=hyper.noise_var)
+    return LargeAutoPolicy(
+        ground=ground, make=make, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest
+    )
