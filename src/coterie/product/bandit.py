@@ -279,7 +279,7 @@ class Bandit:
             return explained(self._learned, row, column, *self.predict(user, [arm])[arm])
 
     def graph_report(self) -> GraphReport:
-        """Returns what the rewards say about the graph: print it, or draw it. Takes three fits, O(pairs^3) each."""
+        """Returns what the rewards say about the graph: print it, or draw it. Takes three fits."""
         with self._lock:
             if self._learned.stale:
                 self._relearn()

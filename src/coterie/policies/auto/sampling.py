@@ -1,0 +1,93 @@
+"""Which rewards a fit looks at where there are too many: those of users with their neighbours."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.graphs import UserGraph
+from coterie.models import History
+
+WHOLE = 2_000  # users of a graph that is looked at as a whole
+MOST_USERS, MOST_PAIRS, BALLS = 700, 1_500, 4
+
+Index = NDArray[np.intp]
+
+
+class Sample(NamedTuple):
+    """What a fit looks at.
+
+    Attributes:
+        users: The users, in the order that they are numbered in.
+        rows: Their rows of the history.
+        places: The number of each row's user.
+    """
+
+    users: Index
+    rows: Index
+    places: Index
+
+
+def draw_sample(graph: UserGraph, history: History, rng: np.random.Generator) -> Sample:
+    """Returns users with all their pairs, neighbours together, until there are enough pairs or users.
+
+    Where the graph is small enough to be looked at as a whole, all users count and only the pairs are some.
+    """
+    users, whole = history.user_array(), graph.n_users <= WHOLE
+    if whole and len(users) <= MOST_PAIRS:
+        return Sample(np.arange(graph.n_users), np.arange(len(users)), users)
+    counts = np.bincount(users, minlength=graph.n_users)
+    chosen = _gathered(graph.weights, counts, rng)
+    numbers = np.full(graph.n_users, -1)
+    numbers[chosen] = np.arange(len(chosen))
+    rows = np.flatnonzero(numbers[users] >= 0)
+    rows = rows[np.argsort(numbers[users[rows]], kind="stable")][:MOST_PAIRS]
+    if whole:
+        return Sample(np.arange(graph.n_users), rows, users[rows])
+    kept = chosen[: numbers[users[rows[-1]]] + 1]
+    return Sample(kept, rows, numbers[users[rows]])
+
+
+def _gathered(weights: Any, counts: Index, rng: np.random.Generator) -> Index:
+    """Returns users with data, breadth first from a few of them along edges between such users; then from others."""
+    indptr, indices = weights.indptr, weights.indices
+    starts = iter(rng.permutation(np.flatnonzero(counts)).tolist())
+    met, pairs = np.zeros(len(counts), dtype=bool), 0
+    out: list[int] = []
+    while pairs < MOST_PAIRS and len(out) < MOST_USERS:
+        start = next((user for user in starts if not met[user]), None)
+        if start is None:
+            break
+        ball, found = [start], 0
+        met[start] = True
+        for user in ball:  # grows as it goes
+            out.append(user)
+            found += int(counts[user])
+            if found * BALLS >= MOST_PAIRS or len(out) >= MOST_USERS:
+                break
+            near = indices[indptr[user] : indptr[user + 1]]
+            near = np.unique(near[(counts[near] > 0) & ~met[near]])
+            met[near] = True
+            ball.extend(rng.permutation(near).tolist())
+        met[ball] = False  # those that were seen and not taken may come another time
+        met[out] = True
+        pairs += found
+    return np.array(out, dtype=np.intp)
+
+
+def neighbourhood_laplacian(graph: UserGraph, users: Index) -> Array:
+    """Returns the Laplacian among some users, their neighbours eliminated and what lies beyond these held at zero.
+
+    It is the Schur complement of a matrix with the whole graph's degrees, so it has no negative eigenvalue.
+    """
+    rows = graph.weights[users]
+    degrees = graph.degrees
+    inside = np.zeros(graph.n_users, dtype=bool)
+    inside[users] = True
+    beyond = np.flatnonzero((np.bincount(rows.indices, minlength=graph.n_users) > 0) & ~inside)
+    out = rows[:, beyond]
+    through = (out @ sp.diags_array(1 / degrees[beyond]) @ out.T).toarray()
+    laplacian = np.diag(degrees[users]) - rows[:, users].toarray() - through
+    return np.asarray((laplacian + laplacian.T) / 2)

@@ -1,0 +1,114 @@
+"""Fits on graphs of any size: the same as on the whole where that is looked at, near it where it is sampled."""
+
+from math import exp
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import coterie as ct
+from coterie.models import History, make_model
+from coterie.policies.auto import sampling
+from coterie.policies.auto.ahead import Ahead
+from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.sampling import MOST_PAIRS, draw_sample, neighbourhood_laplacian
+from coterie.policies.auto.spectra import lanczos_density
+
+GRAPH = ct.make_graph("sbm", 60, seed=3)
+ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(30, 3)))
+HYPER = Hyper(-1.0, -2.0, -1.5, -0.5, 0.3, 0.2, -2.0, -2.0)
+
+
+def history(graph: ct.UserGraph, size: int, seed: int = 0) -> History:
+    rng, out = np.random.default_rng(seed), History()
+    for _ in range(size):
+        user, arm = int(rng.integers(graph.n_users)), int(rng.integers(len(ARMS)))
+        out.add((user, arm), user, arm, float(rng.normal()))
+    return out
+
+
+def test_a_small_graph_is_looked_at_as_a_whole() -> None:
+    observed = history(GRAPH, 300)
+    exact = Evidence(Parts.of(GRAPH, ARMS), observed).value_and_gradient(np.array(HYPER))
+    found = Neighbourhoods(GRAPH, ARMS).evidence(observed, 300).value_and_gradient(np.array(HYPER))
+    assert found[0] == pytest.approx(exact[0], rel=1e-9)
+    np.testing.assert_allclose(found[1], exact[1], rtol=1e-6, atol=1e-8)
+
+
+def test_a_number_can_be_taken_off_the_rewards() -> None:
+    observed, moved = history(GRAPH, 100), history(GRAPH, 100)
+    moved.shift(5.0)
+    ground, point = Neighbourhoods(GRAPH, ARMS), np.array(HYPER)
+    plain = ground.evidence(observed, 100).value_and_gradient(point)[0]
+    assert ground.evidence(moved, 100, shift=5.0).value_and_gradient(point)[0] == pytest.approx(plain, rel=1e-9)
+
+
+@pytest.mark.parametrize("family", ["sbm", "barabasi-albert", "erdos-renyi"])
+def test_the_density_gives_the_mean_gain(family: str) -> None:
+    graph = ct.make_graph(family, 700, seed=1)
+    values = np.linalg.eigvalsh(graph.laplacian().toarray())
+    density = lanczos_density(graph.laplacian(), seed=0)
+    assert density.weights.sum() == pytest.approx(1.0)
+    for ridge in (0.01, 0.1, 1.0, 10.0):
+        assert density.gain(ridge)[0] == pytest.approx(float((1 / (values + ridge)).mean()), rel=0.03)
+        up, down = (density.gain(ridge * exp(step))[0] for step in (1e-5, -1e-5))
+        assert density.gain(ridge)[1] == pytest.approx((up - down) / 2e-5, rel=1e-4)
+
+
+def test_the_density_of_no_edges_is_at_zero() -> None:
+    density = lanczos_density(ct.make_graph("empty", 50).laplacian(), seed=0)
+    assert density.gain(2.0) == (0.5, -0.5)
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.integers(0, 1000), st.integers(2, 59))
+def test_the_laplacian_of_some_users_is_a_covariance_that_knows_less(seed: int, size: int) -> None:
+    """What lies beyond is held at zero, so no variance exceeds that of the whole graph, and all is well defined."""
+    users = np.random.default_rng(seed).permutation(60)[:size]
+    small = neighbourhood_laplacian(GRAPH, users)
+    assert np.linalg.eigvalsh(small).min() >= -1e-9
+    whole = np.linalg.inv(GRAPH.laplacian().toarray() + 0.5 * np.eye(60))
+    assert (np.linalg.inv(small + 0.5 * np.eye(size)).diagonal() <= whole.diagonal()[users] * 1.25).all()
+
+
+def test_all_users_give_the_whole_laplacian() -> None:
+    np.testing.assert_allclose(neighbourhood_laplacian(GRAPH, np.arange(60)), GRAPH.laplacian().toarray())
+
+
+def test_a_sample_keeps_neighbours_together_and_all_their_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "WHOLE", 100)
+    graph = ct.make_graph("sbm", 3000, seed=0, inside=0.05, across=0.0, n_blocks=30)
+    observed = history(graph, 6000)
+    sample = draw_sample(graph, observed, np.random.default_rng(0))
+    users = observed.user_array()
+    assert len(sample.rows) == MOST_PAIRS
+    np.testing.assert_array_equal(sample.users[sample.places], users[sample.rows])
+    taken, of_all = np.bincount(users[sample.rows], minlength=3000), np.bincount(users, minlength=3000)
+    cut = [user for user in sample.users if taken[user] != of_all[user]]
+    assert len(cut) <= 1  # the last one, where the pairs were enough
+    inside = graph.weights[sample.users][:, sample.users].sum(axis=1)
+    assert np.mean(inside > 0) > 0.9
+
+
+def test_a_sample_goes_on_elsewhere_where_nobody_near_has_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sampling, "WHOLE", 10)
+    observed = history(ct.make_graph("empty", 500), 900)
+    sample = draw_sample(ct.make_graph("empty", 500), observed, np.random.default_rng(0))
+    assert len(sample.rows) == len(observed)
+
+
+def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
+    model = make_model(ct.pool_kernel(np.eye(1), ct.Linear(), ct.ArmPool([[1.0]])), noise_var=1.0)
+    ahead = Ahead(lambda: 7, lambda found: model)
+    assert ahead.found() == 7
+    ahead.follow(lambda made: made.learn(0, 0, 2.0))
+    found, made = ahead.finish()
+    assert (found, made.n_observations) == (7, 1)
+    broken = Ahead(lambda: 1 // 0, lambda found: model)
+    with pytest.raises(ZeroDivisionError):
+        broken.found()
+    with pytest.raises(ZeroDivisionError):
+        broken.finish()
