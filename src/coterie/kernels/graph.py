@@ -76,6 +76,8 @@ class GraphKernel(OnPool):
             "laplacian_ridge": self.ridge,
             "normalised": self.normalised,
             "feature_error": self.feature_error,
+            "own": self.own,
+            "common": self.common,
         }
 
     @property

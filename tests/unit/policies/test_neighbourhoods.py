@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
 from coterie.policies.auto import sampling
 from coterie.policies.auto.ahead import Ahead
@@ -101,7 +102,7 @@ def test_a_sample_goes_on_elsewhere_where_nobody_near_has_rewards(monkeypatch: p
 
 
 def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
-    model = make_model(ct.pool_kernel(np.eye(1), ct.Linear(), ct.ArmPool([[1.0]])), noise_var=1.0)
+    model = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0)
     ahead = Ahead(lambda: 7, lambda found: model)
     assert ahead.found() == 7
     ahead.follow(lambda made: made.learn(0, 0, 2.0))
