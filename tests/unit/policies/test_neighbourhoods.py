@@ -103,12 +103,12 @@ def test_a_sample_goes_on_elsewhere_where_nobody_near_has_rewards(monkeypatch: p
 
 def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
     model = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0)
-    ahead = Ahead(lambda: 7, lambda found: model)
+    ahead = Ahead(lambda: 7, lambda _: model)
     assert ahead.found() == 7
     ahead.follow(lambda made: made.learn(0, 0, 2.0))
     found, made = ahead.finish()
     assert (found, made.n_observations) == (7, 1)
-    broken = Ahead(lambda: 1 // 0, lambda found: model)
+    broken = Ahead(lambda: 1 // 0, lambda _: model)
     with pytest.raises(ZeroDivisionError):
         broken.found()
     with pytest.raises(ZeroDivisionError):
