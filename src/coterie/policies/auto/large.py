@@ -1,6 +1,7 @@
 """The policy that learns its own hyperparameters on a graph of any size: engine "sparse"."""
 
 from collections.abc import Callable, Mapping
+from copy import deepcopy
 from math import exp, log
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.graph import GraphKernel
 from coterie.models import History, Model
+from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
@@ -135,9 +137,8 @@ class LargeAutoPolicy(AutoPolicy):
         shift, variance = centre_and_variance(history)
         prior, evidence = Prior.of(self.ground, variance), self.ground.evidence(history, t, shift)
         start = self.hyper if self.fits else prior.centre
-        return self._begin(
-            t, shift, history.state(), lambda: fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
-        )
+        seen = deepcopy(history.state())  # by now the columns are the model's own, and go on changing
+        return self._begin(t, shift, seen, lambda: fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0])
 
     def _evidence(self, t: int, shift: float) -> Evidence:
         return self.ground.evidence(self._model.history, t, shift)
@@ -146,8 +147,9 @@ class LargeAutoPolicy(AutoPolicy):
         ground, reason = self.ground, self._model.reason
 
         def made(hyper: Hyper) -> Model:
-            model = self._make(ground.kernel(hyper), noise_var=hyper.noise_var)
-            seen = History.restored(history, model.kernel.key)
+            kernel = ground.kernel(hyper)
+            model = self._make(kernel, noise_var=hyper.noise_var)
+            seen = Table.from_columns(deepcopy(history), kernel.n_users, kernel.n_arms)
             seen.shift(-shift)
             model.relearn(seen)
             model.reason = reason

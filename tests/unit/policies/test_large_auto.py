@@ -1,0 +1,139 @@
+"""`auto` on engine "sparse": the same as on an exact engine where the graph is small, and fits that hold up nobody."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+import pytest
+
+import coterie as ct
+from coterie.errors import ParameterError
+from coterie.policies.auto import LargeAutoPolicy, large, sampling
+
+pytest.importorskip("numba")
+
+ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))
+
+
+def world(n_users: int, seed: int = 0) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    return np.repeat(rng.normal(size=(-(-n_users // 5), 3)), 5, axis=0)[:n_users] @ ARMS.features.T
+
+
+def play(policy: ct.Policy, rounds: int, *, start: int = 0, seed: int = 0) -> list[int]:
+    rng, truth = np.random.default_rng([seed, start]), world(policy.graph.n_users)
+    chosen = []
+    for _ in range(rounds):
+        user = int(rng.integers(min(policy.graph.n_users, 40)))
+        arm = policy.select(user).arm
+        policy.update(user, arm, float(5.0 + truth[user, arm] + 0.3 * rng.normal()))
+        chosen.append(int(arm))
+    return chosen
+
+
+@pytest.mark.parametrize("name", ["auto-ucb", "auto-ts"])
+def test_on_a_small_graph_it_learns_what_the_exact_one_does(name: str) -> None:
+    graph = ct.make_graph("sbm", 40, seed=2)
+    exact = ct.make_policy(name, graph=graph, arms=ARMS, engine="exact")
+    found = ct.make_policy(name, graph=graph, arms=ARMS, engine="sparse", engine_options={"eps": 0.01})
+    rng, truth = np.random.default_rng(0), world(40)
+    for _ in range(120):
+        user, arm = int(rng.integers(40)), int(rng.integers(12))
+        reward = float(5.0 + truth[user, arm] + 0.3 * rng.normal())
+        exact.update(user, arm, reward)
+        found.update(user, arm, reward)
+    assert isinstance(found, LargeAutoPolicy)
+    assert [t for t, _ in found.fits] == [t for t, _ in exact.fits]  # type: ignore[attr-defined]
+    np.testing.assert_allclose(np.array(found.hyper), np.array(exact.hyper), atol=0.02)  # type: ignore[attr-defined]
+    for user in range(40):
+        mean, std = exact.predict(user)
+        near, above = found.predict(user)
+        prior = found.model.prior_std(user)
+        assert (np.abs(near - mean) <= 0.01 * prior + 0.03).all()  # eps, and hyperparameters that differ in rounding
+        assert (above >= std * 0.98).all()
+
+
+def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Lets a graph of 60 users be a large one."""
+    monkeypatch.setattr(sampling, "WHOLE", 50)
+    monkeypatch.setattr("coterie.policies.auto.neighbourhoods.WHOLE", 50)
+    monkeypatch.setattr(large, "AT_ONCE", 16)
+
+
+def make(**options: Any) -> LargeAutoPolicy:
+    graph = ct.make_graph("sbm", 60, seed=2)
+    policy = ct.make_policy("auto-ucb", graph=graph, arms=ARMS, engine="sparse", **options)
+    assert isinstance(policy, LargeAutoPolicy)
+    return policy
+
+
+def test_a_fit_is_taken_after_a_quarter_more_rewards_and_the_same_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    one, two = make(), make()
+    assert play(one, 100) == play(two, 100)
+    assert one.hyper == two.hyper
+    assert [t for t, _ in one.fits] == [8, 12, 16, 24, 32, 48, 64]
+    assert one.centre > 2.0
+    assert one.model.n_observations == 100
+
+
+def test_it_tells_of_a_fit_that_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 34)
+    assert "A fit to 32 rewards is taken after 40." in policy.explain()
+    assert [t for t, _ in policy.fits][-1] == 24
+
+
+@pytest.mark.parametrize("at", [20, 34, 40, 41])
+def test_it_goes_on_to_the_bit_after_saving_also_during_a_fit(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    small_steps(monkeypatch)
+    policy, other = make(), make()
+    play(policy, at)
+    other.restore(deepcopy(policy.state()))
+    assert play(policy, 40, start=at) == play(other, 40, start=at)
+    assert policy.hyper == other.hyper
+    np.testing.assert_array_equal(policy.predict(3)[0], other.predict(3)[0])
+
+
+def test_a_bandit_on_it_is_saved_and_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    small_steps(monkeypatch)
+    bandit = ct.Bandit(graph=ct.make_graph("sbm", 60, seed=2), arms=ARMS, engine="sparse")
+    rng = np.random.default_rng(0)
+    for _ in range(34):
+        decision = bandit.decide(int(rng.integers(60)))
+        bandit.reward(decision.id, float(rng.normal()))
+    bandit.save(tmp_path / "large.coterie")
+    loaded = ct.Bandit.load(tmp_path / "large.coterie")
+    for user in (0, 7, 59):
+        assert loaded.decide(user).arm == bandit.decide(user).arm
+        assert loaded.predict(user) == bandit.predict(user)
+
+
+def test_a_fit_that_fails_leaves_the_belief_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 23)
+
+    def refuse(*_: Any, **__: Any) -> Any:
+        raise ParameterError("no", "never", "Do not")
+
+    monkeypatch.setattr(large, "fit", refuse)
+    play(policy, 10, start=23)
+    assert "The change due after 24 rewards was not made: no" in policy.explain()
+    assert policy.model.n_observations == 33
+
+
+def test_all_rewards_at_once_are_fitted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    policy, fresh = make(), make()
+    play(policy, 60)
+    fresh.relearn(policy.model.history)
+    assert fresh.fits[-1][0] == 60
+    assert "goes on" not in fresh.explain()
+
+
+def test_binary_rewards_of_their_own_are_refused() -> None:
+    graph = ct.make_graph("sbm", 60, seed=2)
+    with pytest.raises(ParameterError, match="engine 'sparse'; that engine learns with Gaussian noise only"):
+        ct.make_policy("auto-ucb", graph=graph, arms=ARMS, engine="sparse", likelihood="bernoulli")
