@@ -49,8 +49,8 @@ def test_a_report_on_a_large_graph_looks_at_neighbourhoods() -> None:
     bandit = ct.Bandit(graph=ct.make_graph("ring", 100_000), arms=ARMS, policy="graph-ucb")
     rng = np.random.default_rng(0)
     taste = np.repeat(rng.normal(size=(10, 3)), 10, axis=0)
-    for _ in range(400):
-        user, arm = int(rng.integers(100)), int(rng.integers(12))
+    for _ in range(150):
+        user, arm = int(rng.integers(50)), int(rng.integers(12))
         bandit.learn(user, arm, float(ARMS[arm] @ taste[user] + 0.1 * rng.normal()))
     report = bandit.graph_report()
     assert report.helps is True

@@ -26,7 +26,7 @@ class Prior:
     def of(cls, parts: KernelParts, variance: float) -> "Prior":
         """Returns the prior for rewards of this variance about their mean."""
         third = log(variance / 3)
-        ridge = log(0.03 * (parts.mean_degree if parts.mean_degree > 0 else 1.0))
+        ridge = log(first_ridge(parts.mean_degree))
         centre = Hyper(third, third, third, ridge, log(parts.median_distance), -1.0, log(0.1), log(0.1 * variance))
         return cls(centre, Hyper(3.0, 3.0, 3.0, 1.5, 0.7, 2.0, 2.0, 2.5))
 
@@ -47,6 +47,11 @@ class Prior:
         rest = log(total * (1 - CORNER_SHARE) / 2)
         low = dict.fromkeys(names, rest)
         return [self.centre._replace(**{**low, name: log(total * CORNER_SHARE)}) for name in names]
+
+
+def first_ridge(mean_degree: float) -> float:
+    """Returns the ridge that learning starts from."""
+    return 0.03 * (mean_degree if mean_degree > 0 else 1.0)
 
 
 class Explaining(Protocol):

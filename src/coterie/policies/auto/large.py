@@ -59,16 +59,13 @@ class LargeAutoPolicy(AutoPolicy):
     def __init__(self, *, ground: Neighbourhoods, make: Callable[..., Model], **rest: Any) -> None:
         super().__init__(parts=None, **rest)
         self._make = make
-        self._ground: Neighbourhoods | None = ground
+        self._ground = ground
         self._scale = self._kernel_scale()
         self._begun: Begun | None = None
 
     @property
     def ground(self) -> Neighbourhoods:
         """What makes kernels of hyperparameters."""
-        if self._ground is None:
-            assert self.arms is not None
-            self._ground = Neighbourhoods(self.graph, self.arms, seed=self.seed)
         return self._ground
 
     def explain(self) -> str:
@@ -192,10 +189,16 @@ class LargeAutoPolicy(AutoPolicy):
 
 
 def make_large_auto_policy(
-    *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, seed: int, **rest: Any
+    *,
+    make: Callable[..., Model],
+    graph: UserGraph,
+    arms: ArmPool,
+    seed: int,
+    features: Mapping[str, Any],
+    **rest: Any,
 ) -> LargeAutoPolicy:
     """Returns a policy at the prior's centre for rewards of variance 1; `make` makes a model on a kernel."""
-    ground = Neighbourhoods(graph, arms, seed=seed)
+    ground = Neighbourhoods(graph, arms, seed=seed, features=features)
     hyper = Prior.of(ground, 1.0).centre
     model = make(ground.kernel(hyper), noise_var=hyper.noise_var)
     return LargeAutoPolicy(

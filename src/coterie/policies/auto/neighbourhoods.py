@@ -5,8 +5,10 @@ Laplacian among them is that of the whole graph, what lies one step beyond them 
 zero. The scale of the graph part, mean g, is that of the whole graph, by Lanczos quadrature.
 """
 
+from collections.abc import Mapping
 from functools import cached_property
 from math import exp, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +16,7 @@ from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, Linear, SquaredExponential
 from coterie.kernels.arm import median_distance
-from coterie.kernels.graph import FEATURE_ERROR, GraphKernel, arm_features
+from coterie.kernels.graph import FEATURE_ERROR, MAX_FEATURES, GraphKernel, arm_features
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.parts import Density, Hyper, Parts
@@ -29,13 +31,21 @@ class Neighbourhoods:
         graph: The users.
         arms: The pool.
         seed: Fixes which users fits look at.
+        features: How many features arms may have and how much they may miss, as `graph_kernel` takes it.
     """
 
-    def __init__(self, graph: UserGraph, arms: ArmPool, *, seed: int = 0) -> None:
+    def __init__(
+        self, graph: UserGraph, arms: ArmPool, *, seed: int = 0, features: Mapping[str, Any] | None = None
+    ) -> None:
         self._graph, self._arms, self._seed = graph, arms, seed
+        self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
         self.mean_degree = float(graph.degrees.mean())
         self.median_distance = median_distance(arms.features)
         self._mean_square = float(np.einsum("ij,ij->i", arms.features, arms.features).mean())
+
+    def on(self, graph: UserGraph) -> "Neighbourhoods":
+        """Returns the same for another graph."""
+        return Neighbourhoods(graph, self._arms, seed=self._seed, features=self._features)
 
     @cached_property
     def density(self) -> Density:
@@ -83,7 +93,7 @@ class Neighbourhoods:
         smooth = (1 - w) * SquaredExponential(exp(hyper.lengthscale))
         linear = self._mean_square > 0
         shape = smooth + (w / self._mean_square) * Linear() if linear else smooth
-        features, lost = arm_features(shape, self._arms, FEATURE_ERROR)
+        features, lost = arm_features(shape, self._arms, **self._features)
         level = np.full((len(features), 1), exp(hyper.offset / 2))
         return GraphKernel(
             self._graph,

@@ -1,6 +1,7 @@
 """What goes into a policy: a recipe's parts, or the caller's own where the recipe leaves room."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -68,7 +69,7 @@ def checked_likelihood(likelihood: Any, name: str, recipe: Recipe) -> str:
     return likelihood
 
 
-def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
+def auto_maker(engine: str, features: Mapping[str, Any], *, bernoulli: bool) -> Callable[..., AutoPolicy]:
     """Returns what makes a policy that learns its hyperparameters, for this engine and likelihood."""
     if engine != "sparse":
         return make_bernoulli_policy if bernoulli else make_auto_policy
@@ -78,7 +79,7 @@ def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
             "that engine learns with Gaussian noise only",
             "Leave the likelihood out: rewards of 0 and 1 are learned as numbers; or use another engine",
         )
-    return make_large_auto_policy
+    return partial(make_large_auto_policy, features=features)
 
 
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:

@@ -11,7 +11,7 @@ from coterie.models import make_model
 from coterie.models.need import check_whole
 from coterie.policies.certified import CertifiedPolicy, check_certifiable
 from coterie.policies.following.schedules import SpectralSchedule
-from coterie.policies.making.engines import feature_options, suited_engine
+from coterie.policies.making.engines import feature_options, suited_engine, suited_for_auto
 from coterie.policies.making.ingredients import (
     arm_kernel_for,
     auto_maker,
@@ -130,9 +130,12 @@ def make_policy(
         given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "similarity": similarity}
         given |= {"laplacian_ridge": laplacian_ridge, "noise_var": noise_var, "cluster_width": cluster_width}
         pool = left_to_auto(name, arms, given)
-        make_auto = partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
-        return auto_maker(engine, bernoulli=bernoulli)(
-            make=make_auto,
+        suited, why = suited_for_auto(engine, graph, pool, expected_rounds, engine_options, bernoulli=bernoulli)
+        features, engine_options = feature_options(engine, engine_options)
+        rounds = expected_rounds
+        made = partial(make_model, engine=engine, why=why, expected_rounds=rounds, engine_options=engine_options)
+        return auto_maker(suited, features, bernoulli=bernoulli)(
+            make=made,
             name=name,
             graph=graph,
             arms=pool,
