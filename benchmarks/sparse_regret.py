@@ -35,8 +35,9 @@ class Row:
 
     Attributes:
         kind: Which.
-        certain: The share of decisions that said they were.
-        equal: The share of certain decisions that were the exact one's, while all before were.
+        trials: How many.
+        rounds: How many in each.
+        certain: The share of certified decisions that said they were certain.
         same_trials: In how many trials all certified choices were the exact ones.
         certified: Ratio of final regret to the exact one's, and its paired 95 % interval.
         default: The same at default settings.

@@ -22,7 +22,8 @@ FIRST_THRESHOLD = 0.02
 FINER = 0.25
 FINEST = 1e-10
 MOST_OPEN = 8
-HOPE_AFTER = 0.04
+DECISION = 0.6  # of the work of a reward's solve: a decision is waited for
+HOPE_AFTER = 0.02
 HOPE_FIRST, HOPE_LAST = 0.4, 0.9
 ROUNDING = 1e-12
 TIE = 1e-9  # scores this close, beside the largest prior std, may be tied
@@ -134,11 +135,12 @@ class Certainty:
     Args:
         push: The compiled functions.
         kernel: The graph, and the arms' features.
-        most: The work of one decision, at most.
+        most: The work of one solve, at most; a decision has three fifths of it for all its solves.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, most: int) -> None:
-        self._push, self._kernel, self._most, self._few = push, kernel, most, kernel.n_users <= FEW
+        self._push, self._kernel, self._few = push, kernel, kernel.n_users <= FEW
+        self._most = max(int(DECISION * most), 1)
         self._kind = np.unique(kernel.features, axis=0, return_inverse=True)[1].ravel()
         self._contenders = [Contender(push, kernel)]
         self._margin = TIE * float(np.sqrt(kernel.arm_diag(np.arange(kernel.n_arms)).max() / kernel.ridge))

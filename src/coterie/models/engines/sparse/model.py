@@ -29,6 +29,7 @@ from coterie.models.need import check_whole
 COARSE = 0.02
 STALE_SHARE = 4.0  # times the accuracy, of the trace
 FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
+HANDFUL, FINER = 100, 20.0
 
 
 class SparseModel(ConditionedModel):
@@ -59,10 +60,10 @@ class SparseModel(ConditionedModel):
         noise_var: The noise variance of the rewards.
         eps: How far a mean may be from the exact one, in units of the user's prior std; see above for hubs.
         accuracy: How far a fresh variance may be above the exact one, as a share of it, or three times
-            that where others' data seem to matter little.
+            that where others' data seem to matter little; among a hundred users or fewer a twentieth of that.
         max_work: The work of one solve, at most: pushes, and edges they go along.
-        certified: Whether policies refine the belief of contenders until their choice is certain, as far as one
-            solve's work reaches.
+        certified: Whether policies refine the belief of contenders until their choice is certain, as far as three
+            fifths of `max_work` reach. What is left open is mostly the mean's error: a smaller `eps` settles more.
     """
 
     engine = "sparse"
@@ -216,7 +217,7 @@ class SparseModel(ConditionedModel):
 
     def _is_stale(self, place: int) -> bool:
         return bool(
-            self._marginals.stale[place] > STALE_SHARE * self.accuracy * np.trace(self._marginals.matrix[place])
+            self._marginals.stale[place] > STALE_SHARE * self._fineness * np.trace(self._marginals.matrix[place])
         )
 
     def _block(self, user: int) -> Array:
@@ -405,9 +406,11 @@ class SparseModel(ConditionedModel):
         graph = require_graph(kernel)
         super()._configure(graph, noise_var)
         self._work = Workspace(graph, (graph.features.shape[1],))
+        # A handful of users know much of each other: their stds would be too large by a tenth, and choices the worse.
+        self._fineness = self.accuracy / (FINER if graph.n_users <= HANDFUL else 1.0)
         self._mixed = graph.own > 0 or graph.common > 0
         kind = MixedBounds if self._mixed else Bounds
-        self._bounds = kind(self._push, graph, accuracy=self.accuracy, most=self.max_work)
+        self._bounds = kind(self._push, graph, accuracy=self._fineness, most=self.max_work)
         self._certainty = Certainty(self._push, graph, most=self.max_work)
 
     def _detach(self) -> None:
