@@ -22,7 +22,7 @@ FIRST_THRESHOLD = 0.02
 FINER = 0.25
 FINEST = 1e-10
 MOST_OPEN = 8
-DECISION = 0.6  # of the work of a reward's solve: a decision is waited for
+DECISION = 0.5  # of the work of a reward's solve: a decision is waited for
 HOPE_AFTER = 0.02
 HOPE_FIRST, HOPE_LAST = 0.4, 0.9
 ROUNDING = 1e-12
@@ -135,7 +135,7 @@ class Certainty:
     Args:
         push: The compiled functions.
         kernel: The graph, and the arms' features.
-        most: The work of one solve, at most; a decision has three fifths of it for all its solves.
+        most: The work of one solve, at most; a decision has half of it for all its solves.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, most: int) -> None:

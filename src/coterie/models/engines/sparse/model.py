@@ -62,8 +62,8 @@ class SparseModel(ConditionedModel):
         accuracy: How far a fresh variance may be above the exact one, as a share of it, or three times
             that where others' data seem to matter little; among a hundred users or fewer a twentieth of that.
         max_work: The work of one solve, at most: pushes, and edges they go along.
-        certified: Whether policies refine the belief of contenders until their choice is certain, as far as three
-            fifths of `max_work` reach. What is left open is mostly the mean's error: a smaller `eps` settles more.
+        certified: Whether policies refine the belief of contenders until their choice is certain, as far as half
+            of `max_work` reaches. What is left open is mostly the mean's error: a smaller `eps` settles more.
     """
 
     engine = "sparse"
