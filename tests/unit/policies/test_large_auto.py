@@ -35,7 +35,9 @@ def play(policy: ct.Policy, rounds: int, *, start: int = 0, seed: int = 0) -> li
 def test_on_a_small_graph_it_learns_what_the_exact_one_does(name: str) -> None:
     graph = ct.make_graph("sbm", 40, seed=2)
     exact = ct.make_policy(name, graph=graph, arms=ARMS, engine="exact")
-    found = ct.make_policy(name, graph=graph, arms=ARMS, engine="sparse", engine_options={"eps": 0.01, "feature_error": 0.0})
+    found = ct.make_policy(
+        name, graph=graph, arms=ARMS, engine="sparse", engine_options={"eps": 0.01, "feature_error": 0.0}
+    )
     rng, truth = np.random.default_rng(0), world(40)
     for _ in range(120):
         user, arm = int(rng.integers(40)), int(rng.integers(12))
