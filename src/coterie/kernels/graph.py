@@ -33,6 +33,7 @@ class GraphKernel(OnPool):
         diagonal: The diagonal of L_rho.
         shape: How large a residual may be at each user beside others'; larger at hubs, whose turns are dear.
         reach: What residuals of that shape amount to.
+        null: L_rho null = ridge null: all ones, or the roots of the degrees.
         ridge: The paper's rho.
         features: One row for each arm of the pool.
         feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
@@ -62,9 +63,8 @@ class GraphKernel(OnPool):
         self.diagonal = np.asarray(precision.diagonal())
         self.weights = graph.weights if not normalised else _off_diagonal(precision)
         self.ridge, self.normalised = float(laplacian_ridge), normalised
-        # L_rho null = ridge null: all ones, or the roots of the degrees.
-        null = np.sqrt(np.where(graph.degrees > 0, graph.degrees, 1.0)) if normalised else np.ones(graph.n_users)
-        self.shape, self.reach = shape_and_reach(precision, null, self.ridge)
+        self.null = np.sqrt(np.where(graph.degrees > 0, graph.degrees, 1.0)) if normalised else np.ones(graph.n_users)
+        self.shape, self.reach = shape_and_reach(precision, self.null, self.ridge)
         self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
         self.n_arms, self.feature_error = len(self.features), feature_error
         self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)

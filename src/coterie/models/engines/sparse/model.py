@@ -365,6 +365,7 @@ class SparseModel(ConditionedModel):
         highest = noise + max(about + cross, 0.0) + rest / ridge
         self._residual.add(work, gap / (noise + about))
         self._data.add(user, row, noise)
+        self._residual.together.add(user, row, noise)
         if self._own is not None:
             self._own.add(user, *seen)
         self._shrink(user, seen[0], seen[2], lowest, highest)
@@ -435,7 +436,7 @@ class SparseModel(ConditionedModel):
         self._bounds.warm_up(self._data)
         self._certainty.warm_up(self._data, self._residual)
         self._residual.add(self._work, 0.0)
-        self._residual.repair(self._data, 1)
+        self._residual.warm_up(self._data)
         Everywhere(self.kernel, self._data).warm_up()
         self._shrink(0, nothing, 1.0, 1.0, 1.0)
 

@@ -9,6 +9,7 @@ from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.models.engines.sparse.blocks import LACKING, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
+from coterie.models.engines.sparse.together import Together
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 
 ROUNDING = 1e-13
@@ -41,6 +42,7 @@ class Residual:
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
         self._rounding = 0.0
+        self.together = Together(kernel)
         # What all users have in common decays by the ridge alone, so among few users pushes may go round and round.
         self.few = kernel.n_users <= FEW
 
@@ -81,13 +83,33 @@ class Residual:
         held = self.weights, self.left
         if self.few:
             most = min(most, ROUNDS_AMONG_FEW * (self._kernel.n_users + self._kernel.weights.nnz))
-        while most > 0:
-            most -= self._push.repair(*graph, data.slot, data.inverse, self.threshold, most, *held, *queue)
-            if not self.n_waiting or data.slot[self._ring[self._marks[0]]] != LACKING:
-                break
-            data.make(int(self._ring[self._marks[0]]))
+        while most > 0 and self.n_waiting:
+            turn = min(self.together.turn(len(data.table), most), most)
+            if turn == 0:
+                self._move_together(data)
+                continue
+            made = int(self._push.repair(*graph, data.slot, data.inverse, self.threshold, turn, *held, *queue))
+            self.together.since += made
+            most -= made
+            if self.n_waiting and data.slot[self._ring[self._marks[0]]] == LACKING:
+                data.make(int(self._ring[self._marks[0]]))
         if self.few and self.n_waiting:
             self.solve(data)
+
+    def warm_up(self, data: DataBlocks) -> None:
+        """Calls what `repair` needs, with nothing to do."""
+        held, queue = (self.weights, self.left), (self._ring, self._waiting, self._marks)
+        self._push.repair(*graph_arrays(self._kernel), data.slot, data.inverse, self.threshold, 0, *held, *queue)
+
+    def _move_together(self, data: DataBlocks) -> None:
+        step = self.together.step(data, self.left, self.threshold)
+        if step is None:
+            return
+        self.weights += step.weights
+        self.left -= step.residual
+        sizes = np.sqrt(np.einsum("ij,ij->i", step.residual, step.residual))
+        self._rounding += ROUNDING * float(np.max(sizes / self._kernel.shape))
+        self.take_residual(self.left)
 
     def solve(self, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything by conjugate gradients, from the weights at hand; returns how many steps it took."""
@@ -107,6 +129,7 @@ class Residual:
 
     def refresh(self, data: DataBlocks) -> None:
         """Takes the residual computed from scratch, and what rounding may have done to it."""
+        self.together.count(data)
         self.take_residual(self.recomputed(data))
         self._rounding = self._rounding_of(data)
 
@@ -147,12 +170,15 @@ class Residual:
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
         kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
+        kept |= {"since": self.together.since, "total": self.together.total}
         return {"rounding": self._rounding, **kept} | ({"shift": self.shift} if self._kernel.common else {})
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.weights, self.left, self._rounding = state["weights"], state["left"], state["rounding"]
         self.shift = state.get("shift", self.shift)
+        self.together.since = state.get("since", 0)  # files of before know nothing of it
+        self.together.total = state.get("total", self.together.total)
         self._enqueue(state["queue"])
 
     def _queue(self) -> Any:
