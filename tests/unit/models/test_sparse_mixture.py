@@ -8,6 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
+from coterie.algebra import own as own_rows
+from coterie.algebra import push, rows
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph import GraphKernel
 from coterie.models import DenseModel, SparseModel, restore_model
@@ -239,3 +241,39 @@ def test_what_is_waited_for_is_said() -> None:
     model, reference = make_pair(ct.make_graph("sbm", 20, seed=1), 0.0, 1.0)
     list(play(model, reference, 5))
     assert "What all have in common is known to within" in model.explain()
+
+
+@pytest.mark.parametrize(("own", "common"), PARTS)
+def test_what_is_called_certain_is_what_the_exact_belief_chooses(own: float, common: float) -> None:
+    model, reference = make_pair(ct.make_graph("sbm", 30, seed=1), own, common, ridge=1.0, eps=0.01)
+    certain = 0
+    for user in play(model, reference, 60):
+        found = model.read_certain(user, np.arange(N_ARMS), 1.0)
+        mean, std = reference.predict(user)
+        low, high = model.variance_bounds(user)
+        assert np.all(low <= std**2 * (1 + TINY))
+        assert np.all(high >= std**2 * (1 - TINY))
+        certain += found.certain
+        if found.certain:
+            assert np.argmax(found.mean + found.std) == np.argmax(mean + std)
+    assert certain > 0
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+def test_all_is_compiled_when_the_model_is_made(normalised: bool) -> None:
+    model, reference = make_pair(ct.make_graph("sbm", 30, seed=1), 0.5, 0.5, normalised=normalised)
+
+    def compiled() -> list[int]:
+        functions: list[Any] = [
+            push.push_local,
+            push.repair,
+            rows.times_all,
+            rows.precondition_all,
+            own_rows.whole_rows,
+        ]
+        return [len(each.signatures) for each in functions]
+
+    before = compiled()
+    for user in play(model, reference, 20):
+        model.predict(user)
+    assert compiled() == before

@@ -52,6 +52,11 @@ class SparseModel(ConditionedModel):
     are within `eps`. Among more the common weights follow ever more rarely; `error_bound` is then true, but may be
     loose: it adds up the residuals of all users.
 
+    A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
+    weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
+    are within `eps`. Among more the common weights follow ever more rarely; `error_bound` is then true, but may be
+    loose: it adds up the residuals of all users.
+
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
 
