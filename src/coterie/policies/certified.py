@@ -1,5 +1,6 @@
 """Decisions that say whether they are certain: those that the exact belief would make."""
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -49,6 +50,21 @@ def std_factor(score: Score, width: float, model: Model) -> float:
     """Returns by what such a score multiplies the std."""
     nothing: Any = {"user": 0, "arms": None, "draws": None, "number": 0}
     return float(score(np.zeros(1), np.ones(1), width, model=model, **nothing)[0])
+
+
+def is_certified(engine_options: Any) -> bool:
+    """Returns whether certified choices are asked for."""
+    return isinstance(engine_options, Mapping) and bool(engine_options.get("certified"))
+
+
+def refuse_certified(name: str, engine_options: Any) -> None:
+    """Raises if certified choices are asked for of a policy whose hyperparameters are learned."""
+    if is_certified(engine_options):
+        raise ParameterError(
+            f"certified=True was asked for with {name!r}",
+            "its hyperparameters are estimates themselves, and no choice of theirs is certain",
+            "Leave engine option 'certified' out, or use 'lk-gp-ucb' with a kernel of your own",
+        )
 
 
 def check_certifiable(name: str, score: Any, width: Width, *, staged: bool) -> None:

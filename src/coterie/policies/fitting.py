@@ -88,8 +88,9 @@ def fit_model(
     batches: Iterable[Batch],
     progress: Progress | None,
     keep: Callable[..., None] | None,
+    less: float = 0.0,
 ) -> int:
-    """Learns all batches by one solve for all users, and returns how many rewards that were."""
+    """Learns all batches, rewards less a number, by one solve for all users; returns how many rewards that were."""
     if not isinstance(model, SparseModel):
         raise ParameterError(
             f"a fit was asked for on engine {model.engine!r}",
@@ -104,6 +105,7 @@ def fit_model(
         if progress is not None:
             progress("rows", gathered.n_rows)
     table = gathered.table()
+    table.shift(-less)
     del gathered
     if len(table):
         model.fit(table, None if progress is None else lambda step, _: progress("steps", step))

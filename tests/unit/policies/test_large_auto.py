@@ -139,3 +139,30 @@ def test_binary_rewards_of_their_own_are_refused() -> None:
     graph = ct.make_graph("sbm", 60, seed=2)
     with pytest.raises(ParameterError, match="engine 'sparse'; that engine learns with Gaussian noise only"):
         ct.make_policy("auto-ucb", graph=graph, arms=ARMS, engine="sparse", likelihood="bernoulli")
+
+
+def test_certified_choices_are_refused() -> None:
+    graph = ct.make_graph("sbm", 60, seed=2)
+    with pytest.raises(ParameterError, match="certified=True was asked for with 'auto-ucb'"):
+        ct.make_policy("auto-ucb", graph=graph, arms=ARMS, engine="sparse", engine_options={"certified": True})
+
+
+def test_a_table_is_learned_at_once_and_fitted_to() -> None:
+    policy, other = make(), make()
+    rng, truth = np.random.default_rng(0), world(60)
+    users, arms = rng.integers(60, size=300), rng.integers(12, size=300)
+    rewards = 5.0 + truth[users, arms] + 0.3 * rng.normal(size=300)
+    assert policy.fit([(users, arms, rewards)]) == 300
+    other.update_many(users.tolist(), arms.tolist(), rewards.tolist())
+    assert policy.fits[-1][0] == 300
+    mean, std = policy.predict(3)
+    near, _ = other.predict(3)
+    assert (np.abs(mean - near) <= std).all()
+    assert policy.fit([([], [], [])]) == 0
+
+
+def test_what_the_features_miss_is_noise_to_them() -> None:
+    few = make(engine_options={"max_features": 2})
+    all_ = make(engine_options={"feature_error": 0.0})
+    assert few.model.noise_var > 1.5 * all_.model.noise_var
+    assert all_.model.noise_var == pytest.approx(all_.hyper.noise_var)

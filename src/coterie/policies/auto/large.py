@@ -1,6 +1,6 @@
 """The policy that learns its own hyperparameters on a graph of any size: engine "sparse"."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from math import exp, log
 from typing import Any, NamedTuple
@@ -17,6 +17,7 @@ from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
+from coterie.policies.fitting import fit_model
 
 AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
@@ -100,6 +101,23 @@ class LargeAutoPolicy(AutoPolicy):
         fits = [[t, list(hyper)] for t, hyper in self.fits]
         return {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
 
+    def fit(
+        self,
+        batches: Iterable[Any],
+        *,
+        progress: Callable[[str, int], None] | None = None,
+        keep: Callable[..., None] | None = None,
+    ) -> int:
+        """Learns any number of rewards at once, fits the hyperparameters to all of them, and returns how many came.
+
+        On an error nothing has changed; a fit that went on in a thread is dropped for this one.
+        """
+        count = fit_model(self._model, self._user_index, self._arm_index, batches, progress, keep, self.centre)
+        self.doubt, self._begun = None, None
+        if count:
+            self._refit(self.n_rewards)
+        return count
+
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
         self._begun = None
@@ -145,7 +163,7 @@ class LargeAutoPolicy(AutoPolicy):
 
         def made(hyper: Hyper) -> Model:
             kernel = ground.kernel(hyper)
-            model = self._make(kernel, noise_var=hyper.noise_var)
+            model = self._make(kernel, noise_var=ground.noise_var(hyper))
             seen = Table.from_columns(deepcopy(history), kernel.n_users, kernel.n_arms)
             seen.shift(-shift)
             model.relearn(seen)
@@ -200,7 +218,7 @@ def make_large_auto_policy(
     """Returns a policy at the prior's centre for rewards of variance 1; `make` makes a model on a kernel."""
     ground = Neighbourhoods(graph, arms, seed=seed, features=features)
     hyper = Prior.of(ground, 1.0).centre
-    model = make(ground.kernel(hyper), noise_var=hyper.noise_var)
+    model = make(ground.kernel(hyper), noise_var=ground.noise_var(hyper))
     return LargeAutoPolicy(
         ground=ground, make=make, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest
     )

@@ -119,7 +119,7 @@ class AutoPolicy(Policy):
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
         hyper = self._kept_hyper(kept)
-        self._model.retune(self.ground.kernel(hyper), hyper.noise_var)
+        self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper))
         history.shift(-kept["centre"])
         self._model.relearn(history)
         self._take_kept(kept, hyper)
@@ -184,7 +184,7 @@ class AutoPolicy(Policy):
             if t >= FIRST_FIT:
                 start = self.hyper if self.fits else prior.centre
                 hyper, _ = fit(self._evidence(t, shift), prior, start, corners=t <= CORNERS_UNTIL)
-            self._model.retune(self.ground.kernel(hyper), hyper.noise_var, shift=-shift)
+            self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper), shift=-shift)
         except FAILURES as refusal:
             self._refused = f" The change due after {t} rewards was not made: {refusal}"
             return

@@ -14,7 +14,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, Linear, SquaredExponential
+from coterie.kernels import ArmKernel, ArmPool, Linear, SquaredExponential
 from coterie.kernels.arm import median_distance
 from coterie.kernels.graph import FEATURE_ERROR, MAX_FEATURES, GraphKernel, arm_features
 from coterie.models import History
@@ -38,6 +38,7 @@ class Neighbourhoods:
         self, graph: UserGraph, arms: ArmPool, *, seed: int = 0, features: Mapping[str, Any] | None = None
     ) -> None:
         self._graph, self._arms, self._seed = graph, arms, seed
+        self._last: tuple[Any, tuple[Array, float]] | None = None
         self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
         self.mean_degree = float(graph.degrees.mean())
         self.median_distance = median_distance(arms.features)
@@ -89,11 +90,8 @@ class Neighbourhoods:
 
     def kernel(self, hyper: Hyper) -> GraphKernel:
         """Returns the joint kernel: the graph part has weight 1, its scale is in the features."""
-        scale, w = exp(hyper.graph) / self.mean_gain(hyper.ridge), hyper.linear_share
-        smooth = (1 - w) * SquaredExponential(exp(hyper.lengthscale))
-        linear = self._mean_square > 0
-        shape = smooth + (w / self._mean_square) * Linear() if linear else smooth
-        features, lost = arm_features(shape, self._arms, **self._features)
+        scale = exp(hyper.graph) / self.mean_gain(hyper.ridge)
+        features, lost = self._arm_features(hyper)
         level = np.full((len(features), 1), exp(hyper.offset / 2))
         return GraphKernel(
             self._graph,
@@ -103,6 +101,25 @@ class Neighbourhoods:
             own=exp(hyper.own) / scale,
             common=exp(hyper.common) / scale,
         )
+
+    def noise_var(self, hyper: Hyper) -> float:
+        """Returns the noise variance, and what the features miss of an arm's variance on average, noise to them."""
+        features, _ = self._arm_features(hyper)
+        whole = self._arm_kernel(hyper).diag(self._arms.features)
+        missed = float(np.mean(np.maximum(whole - np.einsum("ij,ij->i", features, features), 0.0)))
+        return hyper.noise_var + missed * (exp(hyper.graph) + exp(hyper.own) + exp(hyper.common))
+
+    def _arm_kernel(self, hyper: Hyper) -> ArmKernel:
+        w = hyper.linear_share
+        smooth = (1 - w) * SquaredExponential(exp(hyper.lengthscale))
+        return smooth + (w / self._mean_square) * Linear() if self._mean_square > 0 else smooth
+
+    def _arm_features(self, hyper: Hyper) -> tuple[Array, float]:
+        """Returns the arms' features but for the level, and what they miss; the last ones are remembered."""
+        asked = hyper.lengthscale, hyper.linear
+        if self._last is None or self._last[0] != asked:
+            self._last = asked, arm_features(self._arm_kernel(hyper), self._arms, **self._features)
+        return self._last[1]
 
     def _parts(self, laplacian: Array, features: Array, *, density: Density | None) -> Parts:
         return Parts.made(

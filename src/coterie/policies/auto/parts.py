@@ -81,6 +81,10 @@ class KernelParts(Protocol):
         """Returns the joint kernel."""
         ...
 
+    def noise_var(self, hyper: Hyper) -> float:
+        """Returns the noise variance that goes with the kernel."""
+        ...
+
 
 class Density(NamedTuple):
     """How the eigenvalues of a Laplacian are spread, as a few of them that stand for all.
@@ -154,6 +158,10 @@ class Parts:
     def smooth_part(self, lengthscale: float) -> Array:
         """Returns SE for this log length-scale."""
         return np.asarray(np.exp(self.squared_distance * (-0.5 * exp(-2 * lengthscale))))
+
+    def noise_var(self, hyper: Hyper) -> float:
+        """Returns the noise variance that goes with the kernel."""
+        return hyper.noise_var
 
     def kernel(self, hyper: Hyper) -> PoolKernel:
         """Returns the joint kernel; raises where a ridge of another graph is nothing beside the edges of this one."""

@@ -9,7 +9,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.need import check_whole
-from coterie.policies.certified import CertifiedPolicy, check_certifiable
+from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.making.engines import feature_options, suited_engine, suited_for_auto
 from coterie.policies.making.ingredients import (
@@ -130,6 +130,7 @@ def make_policy(
         given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "similarity": similarity}
         given |= {"laplacian_ridge": laplacian_ridge, "noise_var": noise_var, "cluster_width": cluster_width}
         pool = left_to_auto(name, arms, given)
+        refuse_certified(name, engine_options)
         suited, why = suited_for_auto(engine, graph, pool, expected_rounds, engine_options, bernoulli=bernoulli)
         features, engine_options = feature_options(engine, engine_options)
         rounds = expected_rounds
@@ -178,7 +179,7 @@ def make_policy(
         "seed": seed,
         "user_kernel": users,
     }
-    certified = engine == "sparse" and isinstance(engine_options, Mapping) and bool(engine_options.get("certified"))
+    certified = engine == "sparse" and is_certified(engine_options)
     if certified:
         check_certifiable(name, rule, parts["width"], staged=recipe.staged)
     if recipe.staged and expected_rounds is not None:
