@@ -152,9 +152,9 @@ def _joined(blocks: list[Columns], names: Iterable[str]) -> Columns:
 
 def _write(path: Path, blocks: Iterator[Columns], scorer: _Scorer) -> None:
     """Writes a row group for each block, under another name first: the file is there whole or not at all."""
+    pq, partial = parquet(), path.with_name(f"{path.name}.{os.getpid()}.partial")
     import pyarrow as pa
 
-    pq, partial = parquet(), path.with_name(f"{path.name}.{os.getpid()}.partial")
     try:
         writer = None
         for block in blocks:
@@ -166,8 +166,8 @@ def _write(path: Path, blocks: Iterator[Columns], scorer: _Scorer) -> None:
         else:
             writer.close()
         partial.replace(path)
-    except OSError as error:
-        raise not_written(path, error.strerror or str(error)) from None
+    except (OSError, pa.ArrowException) as error:  # ids that are now texts, now numbers make no column
+        raise not_written(path, getattr(error, "strerror", None) or str(error)) from None
     finally:
         with suppress(OSError):
             partial.unlink(missing_ok=True)

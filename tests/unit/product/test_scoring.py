@@ -108,3 +108,12 @@ def test_what_cannot_be_is_refused(policy: ct.Policy, tmp_path: Path) -> None:
     changing = made("sparse", width=ct.TheoryWidth(norm_bound=1.0, noise_std=0.1))
     with pytest.raises(ParameterError, match="width of the policy changes"):
         ct.score_all(changing, by="ucb")
+
+
+def test_ids_that_make_no_column_are_refused(tmp_path: Path) -> None:
+    graph, arms = ct.UserGraph.from_edges([("ana", 1)]), ct.ArmPool(np.eye(2))
+    policy = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms, arm_kernel=ct.Linear(), engine="sparse")
+    with pytest.raises(SavedFileError, match="cannot be written"):
+        ct.score_all(policy, to=tmp_path / "scores.parquet")
+    assert list(tmp_path.iterdir()) == []
+    assert ct.score_all(policy, top=1)["user"] == ["ana", 1]

@@ -43,7 +43,7 @@ def pool_from_frame(arms: Any) -> ArmPool:
 
 def _columns(arms: Any) -> dict[Any, Any]:
     """Returns the columns by their names, or raises if this is no dataframe in memory."""
-    nw = _narwhals()
+    nw = narwhals_for()
     try:
         frame = nw.from_native(arms, pass_through=True)
     except nw.exceptions.DuplicateError:
@@ -59,12 +59,13 @@ def _columns(arms: Any) -> dict[Any, Any]:
     return {column.name: column for column in frame.iter_columns()}
 
 
-def _narwhals() -> Any:
+def narwhals_for(what: str = "arms") -> Any:
+    """Returns narwhals, or says which extra brings it."""
     try:
         import narwhals
     except ModuleNotFoundError:
         raise MissingExtraError(
-            "arms in a dataframe need narwhals, which is not installed",
+            f"{what} in a dataframe need narwhals, which is not installed",
             "it belongs to the extra 'data'",
             "Install it: pip install '.[data]' in a clone of the project, or pass a mapping or an array",
         ) from None
@@ -87,7 +88,7 @@ def _ids(name: str, column: Any) -> list[ArmId]:
 
 def _check_index(arms: Any) -> None:
     """Raises if the rows of pandas are named by an index, for numbering them would lose what may be the ids."""
-    nw = _narwhals()
+    nw = narwhals_for()
     index = nw.maybe_get_index(nw.from_native(arms))
     if index is not None and list(index) != list(range(len(index))):
         raise ArmError(
@@ -99,7 +100,7 @@ def _check_index(arms: Any) -> None:
 
 def _numbers(name: Any, column: Any) -> Array:
     """Returns a column of finite numbers, or raises and says where it is not."""
-    if not (column.dtype.is_numeric() or column.dtype == _narwhals().Boolean):
+    if not (column.dtype.is_numeric() or column.dtype == narwhals_for().Boolean):
         held = f", such as {column.to_list()[0]!r}" if len(column) else ""
         raise ArmError(
             f"column {name!r} of the arms is of type {column.dtype}{held}",

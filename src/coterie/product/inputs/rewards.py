@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import InputError, MissingExtraError, SavedFileError, listed
-from coterie.product.inputs.frames import is_frame
+from coterie.product.inputs.frames import is_frame, narwhals_for
 
 ROWS = 2**17
 NAMES = ("user", "arm", "reward")
@@ -80,9 +80,7 @@ def _of_batch(batch: Any, names: tuple[str, ...]) -> Any:
         _check_names(names, batch)
         return tuple(batch[name] for name in names)
     if is_frame(batch):
-        import narwhals as nw
-
-        frame = nw.from_native(batch, eager_only=True)
+        frame = _eager(batch)
         _check_names(names, frame.columns)
         return tuple(_plain(frame[name]) for name in names)
     if isinstance(batch, tuple | list) and len(batch) == len(names):
@@ -90,6 +88,15 @@ def _of_batch(batch: Any, names: tuple[str, ...]) -> Any:
     raise InputError(
         f"a batch of rewards is a {type(batch).__name__}", "it is a dataframe, a mapping or three columns", "Pass these"
     )
+
+
+def _eager(batch: Any) -> Any:
+    nw = narwhals_for("rewards")
+    try:
+        return nw.from_native(batch, eager_only=True)
+    except TypeError:
+        what, remedy = f"the rewards are a {type(batch).__name__}", "Collect it first, or pass batches"
+        raise InputError(what, "they are a dataframe in memory that narwhals knows", remedy) from None
 
 
 def _plain(column: Any) -> Any:

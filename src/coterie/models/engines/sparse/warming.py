@@ -32,4 +32,5 @@ def warm_up() -> float:
         for number in range(20):
             model.predict(number)
             model.update(number, number % 3, 1.0)
+        model.fit(model.history)
     return perf_counter() - start
