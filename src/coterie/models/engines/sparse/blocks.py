@@ -40,7 +40,7 @@ class UserBlocks:
         return int(self.slot.nbytes + sum(getattr(self, name).nbytes for name in self._names))
 
     def open(self, user: int) -> int:
-        """Returns the place of a user, a new one of zeros if they had none."""
+        """Returns the place of a user, a new one if they had none, its matrix left to the caller."""
         if self.slot[user] >= 0:
             return int(self.slot[user])
         room = len(getattr(self, self._names[0]))
@@ -51,7 +51,8 @@ class UserBlocks:
                 setattr(self, name, doubled(getattr(self, name)))
         place = len(self.users)
         for name in self._names:
-            getattr(self, name)[place] = 0.0
+            if getattr(self, name).ndim == 1:
+                getattr(self, name)[place] = 0.0
         self.users.append(user)
         self.slot[user] = place
         return place
