@@ -19,6 +19,7 @@ from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels.graph import GraphKernel
 from coterie.models import SparseModel
+from coterie.models.engines.sparse.batch import collapsed
 from coterie.models.engines.sparse.table import Table
 
 
@@ -66,10 +67,15 @@ def at_once(model: SparseModel, n_rewards: int) -> None:
     """Fits rewards of all users, and prints time, steps and memory."""
     rng = np.random.default_rng(1)
     users, arms = rng.integers(model.n_users, size=n_rewards), rng.integers(N_ARMS, size=n_rewards)
-    columns = {"users": users.astype(np.int32), "arms": arms.astype(np.int32), "counts": np.ones(n_rewards)}
+    columns: dict[str, Any] = {
+        "users": users.astype(np.int32),
+        "arms": arms.astype(np.int32),
+        "counts": np.ones(n_rewards),
+    }
     columns |= {"means": rewards_of(users, arms, model.kernel.features, rng), "scatters": np.zeros(n_rewards)}
     del users, arms
-    rows = Table.from_columns({"n_observations": n_rewards, **columns}, model.n_users, N_ARMS)
+    rows = Table.from_columns({"n_observations": n_rewards, **collapsed(columns, N_ARMS)}, model.n_users, N_ARMS)
+    del columns
     start = perf_counter()
     steps = model.fit(rows, lambda step, above: print(f"step {step}: {above:.3g} of what is asked", flush=True))
     print(f"fit: {perf_counter() - start:.0f} s, {steps} steps, {len(model.history):,} pairs; {peak()}", flush=True)

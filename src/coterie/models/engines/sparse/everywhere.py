@@ -38,9 +38,15 @@ class Everywhere:
         self._compiled.times_all(nobody, *self._graph[1:3], nothing, *self._rows, weights, out)
         return out
 
-    def solve(self, right: Array, threshold: float, progress: Progress | None = None) -> Array:
-        """Returns w, once no row of right - A w exceeds threshold * shape; `right` becomes what is left of it."""
-        weights, ready, image = np.zeros_like(right), np.empty_like(right), np.empty_like(right)
+    def solve(
+        self, right: Array, threshold: float, progress: Progress | None = None, *, onto: Array | None = None
+    ) -> Array:
+        """Returns w, once no row of right - A w exceeds threshold * shape; `right` becomes what is left of it.
+
+        Where there are weights to begin with, it adds to these, and `right` is what they leave.
+        """
+        weights = np.zeros_like(right) if onto is None else onto
+        ready, image = np.empty_like(right), np.empty_like(right)
         along = self.preconditioned(right, ready).copy()
         size = float(np.vdot(right, ready))
         for step in range(MOST_STEPS):

@@ -273,7 +273,7 @@ class SparseModel(ConditionedModel):
         anew, and blocks of users are made, when they are first needed. On an error nothing has changed.
 
         Args:
-            rows: The rewards, collapsed.
+            rows: The rewards, collapsed; a `Table` is taken over, if it is the first.
             progress: Called with the number of each step, and how far above what `eps` asks for the residual is.
         """
         before = self.__dict__.copy()

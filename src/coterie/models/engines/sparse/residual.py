@@ -111,21 +111,21 @@ class Residual:
         self._rounding += ROUNDING * float(np.max(sizes / self._kernel.shape))
         self.take_residual(self.left)
 
-    def solve(self, data: DataBlocks, progress: Progress | None = None) -> int:
-        """Settles everything by conjugate gradients, from the weights at hand; returns how many steps it took."""
+    def solve(self, data: DataBlocks) -> None:
+        """Settles everything by conjugate gradients, from the weights at hand."""
         everywhere = Everywhere(self._kernel, data)
-        more = everywhere.solve(self.left.copy(), SAFETY * self.threshold, progress)
+        more = everywhere.solve(self.left.copy(), SAFETY * self.threshold)
         self.weights += more
         self.left -= everywhere.times(more)
         self.take_residual(self.left)
-        return everywhere.n_steps
 
     def fit(self, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
+        everywhere = Everywhere(self._kernel, data)
         self.left = self.recomputed(data)
-        steps = self.solve(data, progress)
+        everywhere.solve(self.left, SAFETY * self.threshold, progress, onto=self.weights)
         self.refresh(data)
-        return steps
+        return everywhere.n_steps
 
     def refresh(self, data: DataBlocks) -> None:
         """Takes the residual computed from scratch, and what rounding may have done to it."""
