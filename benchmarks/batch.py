@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -76,9 +76,8 @@ def at_once(model: SparseModel, n_rewards: int) -> None:
     del users, arms
     rows = Table.from_columns({"n_observations": n_rewards, **collapsed(columns, N_ARMS)}, model.n_users, N_ARMS)
     del columns
-    start = perf_counter()
-    steps = model.fit(rows, lambda step, above: print(f"step {step}: {above:.3g} of what is asked", flush=True))
-    print(f"fit: {perf_counter() - start:.0f} s, {steps} steps, {len(model.history):,} pairs; {peak()}", flush=True)
+    steps = timed("fit", model.fit, rows)
+    print(f"{steps} steps, {len(model.history):,} pairs", flush=True)
     start = perf_counter()
     for user in range(100):
         model.learn(user * 7, 3, 0.1)
@@ -104,9 +103,10 @@ def from_a_file(graph: UserGraph, n_rewards: int, folder: Path) -> None:
 
 
 def timed(what: str, call: Callable[..., Any], *given: Any) -> Any:
-    start = perf_counter()
+    start, worked = perf_counter(), process_time()
     out = call(*given)
-    print(f"{what}: {perf_counter() - start:.1f} s; {peak()}", flush=True)
+    took = f"{perf_counter() - start:.1f} s, {process_time() - worked:.1f} of them on a core"
+    print(f"{what}: {took}; {peak()}", flush=True)
     return out
 
 
