@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.algebra.own import whole_rows
 from coterie.contracts import Array
 from coterie.models.engines.sparse.blocks import LACKING, NONE, RENEW_EVERY, DataBlocks, UserBlocks, shrink, symmetric
+from coterie.models.engines.sparse.needs import load_own
 from coterie.models.engines.sparse.workspace import Workspace
 
 
@@ -100,5 +100,5 @@ class OwnParts(UserBlocks):
         if len(self._seen) < len(work.solution):
             self._seen = np.zeros_like(work.solution)
         fixed = self.slot, self.covariance, self.own, self._seen
-        whole_rows(work.nodes, work.count, work.solution, wanted, *fixed)
+        load_own().whole_rows(work.nodes, work.count, work.solution, wanted, *fixed)
         return self._seen
