@@ -20,6 +20,7 @@ from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.mixed import MixedBounds
 from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
 from coterie.models.engines.sparse.own import OwnParts
+from coterie.models.engines.sparse.pulls import shared_field, whole_products
 from coterie.models.engines.sparse.residual import Residual
 from coterie.models.engines.sparse.table import COLUMNS, Table
 from coterie.models.engines.sparse.workspace import Workspace
@@ -169,14 +170,23 @@ class SparseModel(ConditionedModel):
     def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
         """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
 
-        By one solve for that pair, so within what the solve leaves; nothing is kept.
+        By one solve for that pair, with a common part one for all users, so within what the solve leaves; nothing is
+        kept.
         """
         row, scaled = self.kernel.features[arm], self._rows(arms) * (counts / self._noise_var)[:, None]
-        self._solve(user, row, finer=self.eps)
-        places = self._work.place[users]
-        found = np.where((places >= 0)[:, None], self._work.solution[places], 0.0)
+        shared = row if self._own is None else self._own.rows(user, row[None, :])[0][0]
+        if self._common is not None:
+            found = shared_field(self.kernel, self._data, self._common, user, shared)[users]
+        else:
+            self._solve(user, shared, finer=self.eps)
+            places = self._work.place[users]
+            found = np.where((places >= 0)[:, None], self._work.solution[places], 0.0)
+        if self._own is None:
+            pulled = np.einsum("ij,ij->i", scaled, found)
+        else:
+            pulled = whole_products(self._own, user, row, users, scaled, found)
         alone = row @ self._bounds.by_own_data(user, self._data)
-        return np.einsum("ij,ij->i", scaled, found), np.where(users == user, scaled @ alone, 0.0)
+        return pulled, np.where(users == user, scaled @ alone, 0.0)
 
     def read_certain(self, user: int, arms: Index, factor: float) -> Certain:
         """Returns mean and std as `read` does, refined until the highest mean + factor * std is certain, if it can be.
