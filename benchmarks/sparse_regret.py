@@ -7,6 +7,7 @@ import argparse
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from coterie.problems.presets import world_settings
 from coterie.runs.play import Trial
 
 OUT = Path(__file__).parent.parent / "docs" / "sparse_regret.json"
+LEVELS = ("easy", "medium", "hard")
 KINDS = ("linear-gob", "gp-draw", "representer")
 ENGINES: Mapping[str, dict[str, Any]] = {
     "exact": {"engine": "exact"},
@@ -35,6 +37,7 @@ class Row:
 
     Attributes:
         kind: Which.
+        level: How hard.
         trials: How many.
         rounds: How many in each.
         certain: The share of certified decisions that said they were certain.
@@ -44,6 +47,7 @@ class Row:
     """
 
     kind: str
+    level: str
     trials: int
     rounds: int
     certain: float
@@ -83,13 +87,13 @@ def paired_ratio(ours: Sequence[float], theirs: Sequence[float]) -> tuple[float,
     return ratio, ratio - wide, ratio + wide
 
 
-def measure(kind: str, *, trials: int, rounds: int, level: str) -> Row:
+def measure(kind: str, *, trials: int, rounds: int, level: str, seed: int) -> Row:
     settings = world_settings({"preset": "paper-text", "kind": kind, "level": level})
     regrets: dict[str, list[float]] = {name: [] for name in ENGINES}
     shares, same = [], 0
     for number in range(trials):
         results = {
-            name: played(Trial(settings, seed=0, number=number, rounds=rounds), options)
+            name: played(Trial(settings, seed=seed, number=number, rounds=rounds), options)
             for name, options in ENGINES.items()
         }
         for name, (_, regret, _) in results.items():
@@ -97,30 +101,29 @@ def measure(kind: str, *, trials: int, rounds: int, level: str) -> Row:
         shares.append(np.mean([bool(each) for each in results["certified"][2]]))
         same += results["certified"][0] == results["exact"][0]
     ratios = [paired_ratio(regrets[name], regrets["exact"]) for name in ("certified", "default")]
-    return Row(kind, trials, rounds, float(np.mean(shares)), same, *ratios)
+    return Row(kind, level, trials, rounds, float(np.mean(shares)), same, *ratios)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--rounds", type=int, default=1000)
-    parser.add_argument("--level", choices=["easy", "medium", "hard"], default="easy")
+    parser.add_argument("--level", choices=LEVELS, nargs="+", default=LEVELS[:2])
+    parser.add_argument("--seed", type=int, default=1, help="0 was used to choose the default settings")
     parser.add_argument("--kind", choices=KINDS, nargs="+", default=KINDS)
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {OUT.name} of the documentation")
     asked = parser.parse_args()
     rows = []
-    print("| world | trials x rounds | certain | trials of the same choices | certified / exact | default / exact |")
-    print("|---|---|---|---|---|---|")
-    for kind in asked.kind:
-        row = measure(kind, trials=asked.trials, rounds=asked.rounds, level=asked.level)
+    print("| world | level | trials x rounds | certain | trials of the same choices | certified / exact | default / exact |")
+    print("|---|---|---|---|---|---|---|")
+    for level, kind in product(asked.level, asked.kind):
+        row = measure(kind, trials=asked.trials, rounds=asked.rounds, level=level, seed=asked.seed)
         rows.append(asdict(row))
         shown = ["{:.4f} ({:.4f} to {:.4f})".format(*each) for each in (row.certified, row.default)]
-        print(
-            f"| {kind} | {row.trials} x {row.rounds} | {row.certain:.4f} | {row.same_trials} | {' | '.join(shown)} |",
-            flush=True,
-        )
-    if asked.write:
-        OUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+        size = f"{row.trials} x {row.rounds} | {row.certain:.4f} | {row.same_trials}"
+        print(f"| {kind} | {level} | {size} | {' | '.join(shown)} |", flush=True)
+        if asked.write:
+            OUT.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
