@@ -114,7 +114,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true", help=f"keep the figures in {OUT.name} of the documentation")
     asked = parser.parse_args()
     rows = []
-    print("| world | level | trials x rounds | certain | trials of the same choices | certified / exact | default / exact |")
+    print("| world | level | trials x rounds | certain | same choices | certified / exact | default / exact |")
     print("|---|---|---|---|---|---|---|")
     for level, kind in product(asked.level, asked.kind):
         row = measure(kind, trials=asked.trials, rounds=asked.rounds, level=level, seed=asked.seed)
