@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
-from benchmarks.large.measures import drift_of, error_of, memory_of, rounds_of
+from benchmarks.large.measures import drift_of, error_of, fit_of, memory_of, rounds_of
 from benchmarks.large.peers import against_global, against_linear
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -60,7 +60,8 @@ def _play_case(kind: str, n_users: int, ridge: float, eps: float) -> Case:
 
 def _error_case(ridge: float, eps: float) -> Case:
     run = partial(error_of, ridge, eps, n_users=10_000, rounds=3_000)
-    return Case(f"error rho={ridge:g} eps={eps:g}", run, partial(error_of, ridge, eps, n_users=300, rounds=50))
+    quick = partial(error_of, ridge, eps, n_users=300, rounds=50)
+    return Case(f"error rho={ridge:g} eps={eps:g}", run, quick, once=True)
 
 
 def _memory_case(*, decided: bool) -> Case:
@@ -69,8 +70,22 @@ def _memory_case(*, decided: bool) -> Case:
     return Case(name, run, partial(memory_of, 10_000, 1_000, 2_000, decided=decided), {"peak": 3.0}, once=True)
 
 
+def certain_key(n_users: int, ridge: float, eps: float) -> str:
+    return f"certified n={n_users} rho={ridge:g} eps={eps:g}"
+
+
+def _certain_case(n_users: int, ridge: float, eps: float) -> Case:
+    run = partial(rounds_of, "communities", n_users, ridge, eps, rounds=3_000, certified=True)
+    quick = partial(rounds_of, "communities", n_users // 100, ridge, eps, rounds=50, certified=True)
+    return Case(certain_key(n_users, ridge, eps), run, quick, {"decide_p50": 1.5, "decide_p99": 10.0})
+
+
+CERTAIN = [(n, ridge, eps) for ridge, eps in ((0.1, 0.1), (1.0, 0.1), (1.0, 0.01)) for n in SIZES]
+
 CASES: list[Case] = [
     *(_play_case(kind, n, ridge, eps) for n in SIZES for kind in KINDS for ridge in RIDGES for eps in EPS),
+    *(_certain_case(*each) for each in CERTAIN),
+    Case("fit", partial(fit_of, 1_000_000, 10_000_000), partial(fit_of, 2_000, 20_000), {"seconds": 900.0}, once=True),
     *(_memory_case(decided=decided) for decided in (False, True)),
     Case(
         "against linear",

@@ -3,12 +3,15 @@
 import resource
 import sys
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 
 from benchmarks.large.peers import right_side
-from benchmarks.large.world import World, play
+from benchmarks.large.world import N_ARMS, World, play
+from coterie.models.engines.sparse.batch import collapsed
 from coterie.models.engines.sparse.everywhere import Everywhere
+from coterie.models.engines.sparse.table import Table
 
 FINE = 1e-9
 LOOKED_AT = 500
@@ -20,15 +23,36 @@ def peak_gib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit / 2**30
 
 
-def rounds_of(kind: str, n_users: int, ridge: float, eps: float, seed: int, *, rounds: int) -> dict[str, float]:
+def rounds_of(
+    kind: str, n_users: int, ridge: float, eps: float, seed: int, *, rounds: int, certified: bool = False
+) -> dict[str, float]:
     """Times of rewards and decisions, and of construction from a given graph."""
     world = World(kind, n_users, seed=seed)
     world.model(ridge, eps)  # compiled code is loaded
     start = perf_counter()
     model = world.model(ridge, eps)
     built = perf_counter() - start
-    out = play(world, model, rounds // 5, rounds).summary()
-    return out | {"built": built, "waiting": model.n_waiting, "peak": peak_gib()}
+    times = play(world, model, rounds // 5, rounds, certified=certified)
+    more = {"built": built, "waiting": model.n_waiting, "peak": peak_gib(), "certain": float(np.mean(times.certain))}
+    return times.summary() | more
+
+
+def fit_of(n_users: int, n_rows: int, seed: int) -> dict[str, float]:
+    """One solve for a table of rewards of everybody, rho 0.1, eps 0.1, from columns in memory."""
+    world, rng = World("communities", n_users, seed=seed), np.random.default_rng(seed)
+    model = world.model(0.1, 0.1)
+    users, arms = (
+        rng.integers(n_users, size=n_rows).astype(np.int32),
+        rng.integers(N_ARMS, size=n_rows).astype(np.int32),
+    )
+    columns: dict[str, Any] = {"users": users, "arms": arms, "counts": np.ones(n_rows)}
+    columns |= {"means": world.rewards(users, arms, rng), "scatters": np.zeros(n_rows)}
+    del users, arms
+    start = perf_counter()
+    rows = Table.from_columns({"n_observations": n_rows, **collapsed(columns, N_ARMS)}, n_users, N_ARMS)
+    del columns
+    steps = model.fit(rows)
+    return {"seconds": perf_counter() - start, "steps": steps, "peak": peak_gib(), "pairs": len(model.history)}
 
 
 def memory_of(n_users: int, n_active: int, n_rewards: int, seed: int, *, decided: bool) -> dict[str, float]:

@@ -1,18 +1,20 @@
 """docs/scale.md from the runs that are kept: tables with what was hoped for, and the pictures."""
 
+import json
 from pathlib import Path
 
-from benchmarks.large.cases import CASES, EPS, KINDS, RIDGES, SIZES, play_key
+from benchmarks.large.cases import CASES, CERTAIN, EPS, KINDS, RIDGES, SIZES, certain_key, play_key
 from benchmarks.large.pictures import draw_all
 from benchmarks.large.store import Kept
 
+REGRET = Path(__file__).parent.parent.parent / "docs" / "sparse_regret.json"
 TARGETS = {case.key: case.targets for case in CASES}
 INTRO = """# Large graphs
 
 Written by `make bench-scale` from `docs/scale.json`. Engine `sparse` on one core: 32 features, a pool of 1,000 arms, 20
 candidates, noise variance 0.1, mean degree 10, rewards on 2,000 users. Communities of 100 users with a tenth of the
-edges across, or Barabasi-Albert. Each number is the median of {runs} runs (one, where a run takes minutes), each in a
-process of its own. Targets stand in brackets behind a number; where it misses them, it is in bold.
+edges across, or Barabasi-Albert. Each number is the median of {runs} runs (one of errors, and where a run takes
+minutes), each in a process of its own. Targets stand in brackets behind a number; where it misses them, it is in bold.
 
 {machine}
 """
@@ -29,7 +31,16 @@ def write_page(kept: Kept, folder: Path, *, quick: bool = False) -> Path:
     parts += [_played(kept, eps) for eps in EPS]
     if "scale-reward.png" in drawn:
         parts.append("![Milliseconds of a reward over the number of users](pictures/scale-reward.png)\n")
-    parts += [_growth(kept), _peers(kept), _memory(kept), _errors(kept, "scale-error.png" in drawn), _drift(kept)]
+    parts += [
+        _growth(kept),
+        _certain(kept),
+        _fitted(kept),
+        _regret(),
+        _peers(kept),
+        _memory(kept),
+        _errors(kept, "scale-error.png" in drawn),
+        _drift(kept),
+    ]
     path = folder / "scale.md"
     path.write_text("\n".join(part for part in parts if part), encoding="utf-8")
     return path
@@ -80,6 +91,44 @@ def _growth(kept: Kept) -> str:
                     rows.append([kind, f"{ridge:g}", f"{eps:g}", _told(ratio, 2.0)])
     note = "The median time of a reward at n = 10^6 over that at n = 10^4."
     return _table("Does it grow with the graph?", note, ["graph", "rho", "eps", "ratio (at most 2)"], rows)
+
+
+def _certain(kept: Kept) -> str:
+    rows = []
+    for n_users, ridge, eps in CERTAIN:
+        key = certain_key(n_users, ridge, eps)
+        found = kept.median(key)
+        if found:
+            numbers = [_told(found[name], TARGETS[key][name]) for name in ("decide_p50", "decide_p99")]
+            rows.append([f"{ridge:g}", f"{eps:g}", f"{n_users:,}", *numbers, f"{found['certain']:.2f}"])
+    note = "Communities. Milliseconds, and the share of decisions that were proven to be the exact belief's."
+    head = ["rho", "eps", "users", "decide p50", "p99", "certain"]
+    return _table("Certified decisions", note, head, rows)
+
+
+def _fitted(kept: Kept) -> str:
+    found = kept.median("fit")
+    if not found:
+        return ""
+    seconds = _told(found["seconds"], TARGETS["fit"]["seconds"])
+    return (
+        f"## A table at once\n\n{found['pairs']:,.0f} pairs of 10^6 users, rho 0.1, eps 0.1, communities: {seconds} "
+        f"seconds, {found['steps']:.0f} steps of conjugate gradients, {found['peak']:.2f} GiB at most.\n"
+    )
+
+
+def _regret() -> str:
+    rows = []
+    for row in json.loads(REGRET.read_text(encoding="utf-8")) if REGRET.exists() else []:
+        told = ["{:.3f} ({:.3f} to {:.3f})".format(*row[name]) for name in ("certified", "default")]
+        size = f"{row['trials']} x {row['rounds']:,}"
+        rows.append([row["kind"], row["level"], size, f"{row['certain']:.4f}", f"{row['same_trials']}", *told])
+    note = (
+        "`python -m benchmarks.sparse_regret --write`: lk-gp-ucb on `sparse` beside the exact engine, same rounds: "
+        "the ratio of final regrets and its paired 95 % interval. The text's worlds, default settings of the policy."
+    )
+    head = ["world", "level", "trials x rounds", "certain", "same choices", "certified / exact", "default / exact"]
+    return _table("Regret on the paper's worlds", note, head, rows)
 
 
 def _peers(kept: Kept) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from time import perf_counter
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -64,6 +65,14 @@ class World:
     def kernel(self, ridge: float) -> GraphKernel:
         return GraphKernel(self.graph, self.features, laplacian_ridge=ridge)
 
+    def rewards(self, users: Any, arms: Any, rng: np.random.Generator) -> Array:
+        """Returns the rewards of many pairs."""
+        parts = np.array_split(np.arange(len(users)), max(len(users) // 100_000, 1))
+        clean = [
+            np.einsum("ij,ij->i", self.features[arms[part]], self._taste[users[part] // COMMUNITY]) for part in parts
+        ]
+        return np.asarray(np.concatenate(clean) + np.sqrt(NOISE_VAR) * rng.normal(size=len(users)))
+
     def rounds(self, n_rounds: int) -> Iterator[tuple[int, Index, Array]]:
         """Yields a user who is active, candidates, and the reward that each of these would give."""
         rng = np.random.default_rng([2, self.seed])
@@ -81,6 +90,7 @@ class Times:
 
     decide: list[float] = field(default_factory=list)
     reward: list[float] = field(default_factory=list)
+    certain: list[bool] = field(default_factory=list)
 
     def summary(self) -> dict[str, float]:
         """Medians and 99 in 100, in milliseconds."""
@@ -92,12 +102,15 @@ class Times:
         return out
 
 
-def play(world: World, model: Model, warm: int, rounds: int) -> Times:
-    """Decides by UCB and learns; the first `warm` rounds are not timed."""
+def play(world: World, model: Model, warm: int, rounds: int, *, certified: bool = False) -> Times:
+    """Decides by UCB, certified if asked for, and learns; the first `warm` rounds are not timed."""
     times = Times()
     for number, (user, arms, rewards) in enumerate(world.rounds(warm + rounds)):
         start = perf_counter()
-        mean, std = model.read(user, arms)
+        if certified and isinstance(model, SparseModel):
+            mean, std, certain = model.read_certain(user, arms, 1.0)
+        else:
+            (mean, std), certain = model.read(user, arms), False
         best = int(np.argmax(mean + std))
         decided = perf_counter()
         arm, reward = int(arms[best]), float(rewards[best])
@@ -107,4 +120,5 @@ def play(world: World, model: Model, warm: int, rounds: int) -> Times:
         if number >= warm:
             times.decide.append(decided - start)
             times.reward.append(done - before)
+            times.certain.append(certain)
     return times
