@@ -1,8 +1,8 @@
 """Local solves of (L_rho (x) I + blocks) z = b by pushing residuals along a graph, first in, first out; compiled.
 
-The graph is CSR: indptr, indices, weights >= 0 beside a diagonal. `slot` says which users have a block and `inverse`
-holds the inverses of diagonal + block; the others only need a division, but for those whose block is `LACKING`: the
-caller has to make it first, and to call again. Numbers only: arrays in, arrays out.
+A user's neighbours and weights >= 0 are those from `starts` to `ends`, beside a diagonal. `slot` says which users have
+a block and `inverse` holds the inverses of diagonal + block; the others only need a division, but for those whose block
+is `LACKING`: the caller has to make it first, and to call again. Numbers only: arrays in, arrays out.
 
 Where numba is missing the functions are plain Python: right, and far too slow. `COMPILED` says which.
 """
@@ -59,7 +59,8 @@ def _step(row: Any, diagonal: float, block: int, inverse: Any, out: Any) -> None
 
 @compiled
 def push_local(
-    indptr: Any,
+    starts: Any,
+    ends: Any,
     indices: Any,
     weights: Any,
     diagonal: Any,
@@ -88,7 +89,7 @@ def push_local(
     while marks[2] > 0 and marks[3] < most:
         here = ring[marks[1]]
         user = nodes[here]
-        if slot[user] == LACKING or marks[0] + indptr[user + 1] - indptr[user] > room:
+        if slot[user] == LACKING or marks[0] + ends[user] - starts[user] > room:
             return False
         marks[1] = (marks[1] + 1) % room
         marks[2] -= 1
@@ -96,14 +97,14 @@ def push_local(
         bound[here] = _norm(residual[here])
         if bound[here] <= threshold * shape[user]:
             continue
-        marks[3] += 1 + indptr[user + 1] - indptr[user]
+        marks[3] += 1 + ends[user] - starts[user]
         _step(residual[here], diagonal[user], slot[user], inverse, step)
         for k in range(width):
             solution[here, k] += step[k]
             residual[here, k] = 0.0
         bound[here] = 0.0
         size = _norm(step)
-        for edge in range(indptr[user], indptr[user + 1]):
+        for edge in range(starts[user], ends[user]):
             other, weight = indices[edge], weights[edge]
             there = place[other]
             if there < 0:
@@ -126,7 +127,8 @@ def push_local(
 
 @compiled
 def push_block(
-    indptr: Any,
+    starts: Any,
+    ends: Any,
     indices: Any,
     weights: Any,
     diagonal: Any,
@@ -150,7 +152,7 @@ def push_block(
     while marks[2] > 0 and marks[3] < most:
         here = ring[marks[1]]
         user = nodes[here]
-        if slot[user] == LACKING or marks[0] + indptr[user + 1] - indptr[user] > room:
+        if slot[user] == LACKING or marks[0] + ends[user] - starts[user] > room:
             return False
         marks[1] = (marks[1] + 1) % room
         marks[2] -= 1
@@ -158,7 +160,7 @@ def push_block(
         bound[here] = _norm(residual[here].reshape(width * width))
         if bound[here] <= threshold * shape[user]:
             continue
-        marks[3] += 1 + indptr[user + 1] - indptr[user]
+        marks[3] += 1 + ends[user] - starts[user]
         if slot[user] < 0:
             for k in range(width):
                 for j in range(width):
@@ -169,7 +171,7 @@ def push_block(
         residual[here] = 0.0
         bound[here] = 0.0
         size = _norm(step.reshape(width * width))
-        for edge in range(indptr[user], indptr[user + 1]):
+        for edge in range(starts[user], ends[user]):
             other, weight = indices[edge], weights[edge]
             there = place[other]
             if there < 0:
@@ -221,7 +223,8 @@ def apply_solution(
 
 @compiled
 def repair(
-    indptr: Any,
+    starts: Any,
+    ends: Any,
     indices: Any,
     weights: Any,
     diagonal: Any,
@@ -248,12 +251,12 @@ def repair(
         waiting[user] = False
         if _norm(left[user]) <= threshold * shape[user]:
             continue
-        made += 1 + indptr[user + 1] - indptr[user]
+        made += 1 + ends[user] - starts[user]
         _step(left[user], diagonal[user], slot[user], inverse, step)
         for k in range(width):
             mean[user, k] += step[k]
             left[user, k] = 0.0
-        for edge in range(indptr[user], indptr[user + 1]):
+        for edge in range(starts[user], ends[user]):
             other, weight = indices[edge], weights[edge]
             for k in range(width):
                 left[other, k] += weight * step[k]

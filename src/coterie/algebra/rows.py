@@ -213,7 +213,8 @@ def _add_data(
 
 @compiled
 def times_all(
-    indptr: Any,
+    starts: Any,
+    ends: Any,
     indices: Any,
     weights: Any,
     diagonal: Any,
@@ -233,7 +234,7 @@ def times_all(
     for user in range(diagonal.shape[0]):
         for k in range(width):
             out[user, k] = diagonal[user] * vectors[user, k]
-        for edge in range(indptr[user], indptr[user + 1]):
+        for edge in range(starts[user], ends[user]):
             other, weight = indices[edge], weights[edge]
             for k in range(width):
                 out[user, k] -= weight * vectors[other, k]

@@ -4,7 +4,7 @@ Order of reading: `adjacency` (the stored form and its checks), `build` (inputs)
 `storage` (looking up), `edits`, `draws`, `rewiring`, `graph` (the class) and `families`.
 """
 
-from coterie.graphs.edits import GraphChange
+from coterie.graphs.edits import Difference, GraphChange
 from coterie.graphs.families import (
     FAMILIES,
     barabasi_albert,
@@ -25,6 +25,7 @@ from coterie.graphs.spectrum import Spectrum
 __all__ = [
     "FAMILIES",
     "Components",
+    "Difference",
     "GraphChange",
     "Spectrum",
     "UserGraph",

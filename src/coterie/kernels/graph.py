@@ -10,9 +10,11 @@ from coterie.contracts import Array
 from coterie.errors import KernelError, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel, Linear
+from coterie.kernels.growing import OnGraph
 from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
 from coterie.kernels.landmarks import fewest_features, landmark_features
 from coterie.kernels.pool import ArmPool
+from coterie.kernels.rows import rows_of
 
 FEATURE_ERROR = 1e-3
 MAX_FEATURES = 64
@@ -22,7 +24,7 @@ LEAST_PART = 1e-12
 MOST_STEPS = 200
 
 
-class GraphKernel(OnPool):
+class GraphKernel(OnGraph, OnPool):
     """([(L + ridge I)^-1]_uv + own [u = v] + common) (features_a . features_b), never written out. O(edges + arms x D).
 
     L_rho = diag(diagonal) - weights is an M-matrix, so where L_rho reach >= shape > 0, no solution of L_rho x = r
@@ -30,6 +32,7 @@ class GraphKernel(OnPool):
 
     Attributes:
         weights: The off-diagonal entries of L_rho, their sign changed, in CSR.
+        rows: The same as compiled code takes them: where each row starts and ends, neighbours, and entries.
         diagonal: The diagonal of L_rho.
         shape: How large a residual may be at each user beside others'; larger at hubs, whose turns are dear.
         reach: What residuals of that shape amount to.
@@ -61,10 +64,12 @@ class GraphKernel(OnPool):
         self.own, self.common = _checked_part("own", own), _checked_part("common", common)
         precision = graph.regularised_laplacian(laplacian_ridge, normalised=normalised)
         self.diagonal = np.asarray(precision.diagonal())
-        self.weights = graph.weights if not normalised else _off_diagonal(precision)
+        self._matrices = (_off_diagonal(precision) if normalised else graph.weights), graph.weights
+        self._degrees, self.rows = graph.degrees, rows_of(self.weights)
         self.ridge, self.normalised = float(laplacian_ridge), normalised
-        self.null = np.sqrt(np.where(graph.degrees > 0, graph.degrees, 1.0)) if normalised else np.ones(graph.n_users)
+        self.null = self._null(graph.degrees)
         self.shape, self.reach = shape_and_reach(precision, self.null, self.ridge)
+        self._hubs_wait = self.shape is not self.null
         self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
         self.n_arms, self.feature_error = len(self.features), feature_error
         self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
@@ -102,6 +107,10 @@ class GraphKernel(OnPool):
     def user_variances(self) -> Array:
         """Returns a lower bound of each user's prior variance, 1 / (degree + ridge) and the other parts."""
         return np.asarray(1.0 / self.diagonal + (self.own + self.common))
+
+    def user_variance(self, user: int) -> float:
+        """Returns that of one user. O(1)."""
+        return float(1.0 / self.diagonal[user] + (self.own + self.common))
 
     def max_variance(self, met: list[Any]) -> float:
         """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""

@@ -72,6 +72,10 @@ class JointKernel(ABC):
         """Returns the scale of each user's variance before any reward: the diagonal of the user covariance."""
         return self.user_cov.diagonal()
 
+    def user_variance(self, user: int) -> float:
+        """Returns the one of these of a user. O(1)."""
+        return float(self.user_cov[user, user])
+
     def max_variance(self, met: list[Any]) -> float:
         """Returns the largest prior variance of a pair, K_max in the paper; `met` are the arms observed so far."""
         return float(self.user_cov.diagonal().max()) * self._largest_arm_variance(met)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array, Drift
 from coterie.errors import FAILURES, DimensionError, ParameterError, RewardError
+from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
 from coterie.models.history import History
@@ -252,6 +253,13 @@ class Model(ABC):
 
     def relink(self, link: Link) -> bool:  # noqa: ARG002 - an engine that can says so
         """Takes a change of the user covariance at less than the cost of a rebuild; returns whether it could.
+
+        The belief is then that of the same observations; where it could not, nothing has changed.
+        """
+        return False
+
+    def regraph(self, change: Difference) -> bool:  # noqa: ARG002 - an engine that can says so
+        """Takes newcomers and changed edges, where the graph itself is the kernel; returns whether it could.
 
         The belief is then that of the same observations; where it could not, nothing has changed.
         """

@@ -44,7 +44,8 @@ def test_the_map_and_its_preconditioner(n_rows: int, own: float) -> None:
     alone = np.outer(features[3], features[3]) * chains[3][0]
     other = alone @ np.linalg.inv(NOISE * np.eye(WIDTH) + own * alone)
     laplacian = np.array([[2.0, -1.0, 0.0], [-1.0, 3.0, -0.5], [0.0, -0.5, 1.5]])
-    graph = np.array([0, 1, 3, 4]), np.array([1, 0, 2, 1]), np.array([1.0, 1.0, 0.5, 0.5]), laplacian.diagonal().copy()
+    ends, near, weights = np.array([1, 3, 4]), np.array([1, 0, 2, 1]), np.array([1.0, 1.0, 0.5, 0.5])
+    graph = np.array([0, 1, 3]), ends, near, weights, laplacian.diagonal().copy()
     vectors, out = np.random.default_rng(0).normal(size=(3, WIDTH)), np.empty((3, WIDTH))
     compiled.times_all(*graph, *chains, features, NOISE, own, vectors, out)
     expected = laplacian @ vectors
@@ -52,7 +53,7 @@ def test_the_map_and_its_preconditioner(n_rows: int, own: float) -> None:
     expected[1] += block @ vectors[1]
     np.testing.assert_allclose(out, expected, atol=1e-10)
     slot, inverse = np.array([0, -2, -1], np.int32), np.linalg.inv(2.0 * np.eye(WIDTH) + other)[None]
-    compiled.precondition_all(graph[3], *chains, features, NOISE, own, slot, inverse, vectors, out)
+    compiled.precondition_all(graph[4], *chains, features, NOISE, own, slot, inverse, vectors, out)
     np.testing.assert_allclose(out[0], inverse[0] @ vectors[0], atol=1e-10)
     np.testing.assert_allclose(out[1], np.linalg.solve(3.0 * np.eye(WIDTH) + block, vectors[1]), atol=1e-10)
     np.testing.assert_allclose(out[2], vectors[2] / 1.5)

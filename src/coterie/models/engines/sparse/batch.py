@@ -18,7 +18,7 @@ Columns = dict[str, Array]
 def joined(before: Table, more: History, n_users: int, n_arms: int) -> Table:
     """Returns both as one table, sorted by user and arm; O(rows log rows). A table joined to nothing is itself."""
     if not len(before) and isinstance(more, Table):
-        return more
+        return Table.of(more, n_users, n_arms)
     states = before.state(), more.state()
     columns = {
         name: np.concatenate([np.asarray(state[name], kind) for state in states]) for name, kind in COLUMNS.items()

@@ -1,11 +1,13 @@
 """One matrix for each of the few users who need one: data blocks, and marginal covariances."""
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
+from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.table import Table, doubled
 
 FIRST_ROOM = 16
@@ -26,7 +28,7 @@ class UserBlocks:
     def __init__(self, n_users: int, width: int, **arrays: tuple[int, ...]) -> None:
         self.slot = np.full(n_users, -1, dtype=np.int32)
         self.users: list[int] = []
-        self.width = width
+        self.width, self._room = width, Room()
         self._names = tuple(arrays)
         for name, shape in arrays.items():
             setattr(self, name, np.zeros((FIRST_ROOM, *shape)))
@@ -60,6 +62,10 @@ class UserBlocks:
     def make(self, user: int) -> int:
         """Returns the place of a user; blocks that are computed are computed here."""
         return self.open(user)
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for newcomers, who have none."""
+        self._room.lengthen(self, n_users, slot=NONE)
 
     def _let_go(self) -> None:
         self.slot[self.users] = self.without
@@ -97,7 +103,7 @@ class DataBlocks(UserBlocks):
         super().__init__(kernel.n_users, width, inverse=(width, width), added=())
         self.slot[table.first >= 0] = LACKING
         self.table, self.noise_var = table, noise_var
-        self._diagonal, self._features, self._own = kernel.diagonal, kernel.features, kernel.own
+        self._kernel, self._features, self._own = kernel, kernel.features, kernel.own
 
     def add(self, user: int, row: Array, noise: float) -> None:
         """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or anew."""
@@ -106,6 +112,13 @@ class DataBlocks(UserBlocks):
         if self.added[place] % RENEW_EVERY == 0:
             self.inverse[place] = self.fresh_inverse(user)
         shrink(self.inverse[place], row, noise)
+
+    def follow(self, kernel: GraphKernel, users: Iterable[int]) -> None:
+        """Takes a graph that has changed, its diagonal at these users, and makes their inverses anew."""
+        self._kernel = kernel
+        for user in users:
+            if self.slot[user] >= 0:
+                self.inverse[self.slot[user]] = self.fresh_inverse(user)
 
     def make(self, user: int) -> int:
         """Returns the place of a user, whose inverse is made if there was none."""
@@ -137,10 +150,10 @@ class DataBlocks(UserBlocks):
         """Returns the inverse of diagonal + C_u, computed anew."""
         if self._own:
             block = self.block(user)
-            return symmetric(np.asarray(np.linalg.inv(self._diagonal[user] * np.eye(self.width) + block)))
+            return symmetric(np.asarray(np.linalg.inv(self._kernel.diagonal[user] * np.eye(self.width) + block)))
         out = np.empty((self.width, self.width))
         rows = *self.table.chains, self._features, self.noise_var
-        self.table.compiled.inverse_block(user, *rows, float(self._diagonal[user]), out)
+        self.table.compiled.inverse_block(user, *rows, float(self._kernel.diagonal[user]), out)
         return out
 
     def drift(self) -> float:
@@ -155,7 +168,7 @@ class DataBlocks(UserBlocks):
 
     def known_of(self, users: Any) -> Array:
         """Returns about how many directions of each user's weights their data tell, exactly where there is a block."""
-        places, diagonal = self.slot[users], self._diagonal[users]
+        places, diagonal = self.slot[users], self._kernel.diagonal[users]
         lengths = np.minimum(self.table.lengths[users], self.width)
         usual = np.mean(np.einsum("ij,ij->i", self._features, self._features)) / self.noise_var
         out = lengths * usual / (diagonal + usual)
@@ -179,6 +192,10 @@ class MarginalBlocks(UserBlocks):
         place = self.slot[user]
         if place >= 0:
             shrink(self.matrix[place], row, noise)
+
+    def forget(self) -> None:
+        """Forgets all blocks, for none is an upper bound any longer. O(blocks)."""
+        self._let_go()
 
     def put(self, user: int, matrix: Array, missed: float) -> None:
         """Takes a fresh upper bound and what it misses, unless the one at hand is lower on the whole."""

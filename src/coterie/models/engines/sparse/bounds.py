@@ -35,6 +35,12 @@ class Bounds:
         self._together = Workspace(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
         self._nobody = UserBlocks(kernel.n_users, 1, inverse=(1, 1))
 
+    def lengthen(self, n_users: int, accuracy: float) -> None:
+        """Makes room for newcomers, among whom this accuracy is asked for."""
+        self._accuracy = accuracy
+        for part in (self._nobody, self._alone, self._together):
+            part.lengthen(n_users)
+
     def warm_up(self, data: DataBlocks) -> None:
         """Calls what is compiled with nothing to do."""
         self._alone.start(0, 0.0)

@@ -15,7 +15,7 @@ from coterie.kernels.graph import GraphKernel
 from coterie.models.base import Index
 from coterie.models.engines.sparse.blocks import NONE, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere
-from coterie.models.engines.sparse.residual import FEW, ROUNDS_AMONG_FEW, Residual
+from coterie.models.engines.sparse.residual import FEW, Residual, rounds_among_few
 from coterie.models.engines.sparse.workspace import Workspace
 
 FIRST_THRESHOLD = 0.02
@@ -46,8 +46,6 @@ class Contender:
 
         self._push, self._kernel, self._read_solution = push, kernel, read_solution
         self._work = Workspace(kernel, (kernel.features.shape[1],))
-        rounds = ROUNDS_AMONG_FEW * (kernel.n_users + int(kernel.weights.nnz))
-        self._most = rounds if kernel.n_users <= FEW else None
         self.start(0, np.zeros(kernel.features.shape[1]))
 
     def start(self, user: int, row: Array) -> None:
@@ -56,7 +54,12 @@ class Contender:
         self._threshold = FIRST_THRESHOLD * self._size / float(self._kernel.shape[user])
         self._whole: tuple[Array, Array] | None = None
         self._begun = False
+        self._most = rounds_among_few(self._kernel) if self._kernel.n_users <= FEW else None
         self._work.start(user, row)
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for newcomers; the last solve is over."""
+        self._work.lengthen(n_users)
 
     @property
     def finished(self) -> bool:
@@ -139,11 +142,16 @@ class Certainty:
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, most: int) -> None:
-        self._push, self._kernel, self._few = push, kernel, kernel.n_users <= FEW
+        self._push, self._kernel = push, kernel
         self._most = max(int(DECISION * most), 1)
         self._kind = np.unique(kernel.features, axis=0, return_inverse=True)[1].ravel()
         self._contenders = [Contender(push, kernel)]
         self._margin = TIE * float(np.sqrt(kernel.arm_diag(np.arange(kernel.n_arms)).max() / kernel.ridge))
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for newcomers."""
+        for contender in self._contenders:
+            contender.lengthen(n_users)
 
     def warm_up(self, data: DataBlocks, residual: Residual) -> None:
         """Calls what is compiled with nothing to do."""
@@ -213,7 +221,7 @@ class Certainty:
         solve that has not come to rest, and that fades slowly. Among few users a solve ends, so there is always hope.
         """
         share = spent / self._most
-        if self._few or share < HOPE_AFTER:
+        if self._kernel.n_users <= FEW or share < HOPE_AFTER:
             return False
         middles = (known.low + known.high) / 2
         halves = (known.high - known.low) / 2

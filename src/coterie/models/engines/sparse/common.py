@@ -13,6 +13,8 @@ from scipy.sparse.linalg import cg
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
+from coterie.kernels.growing import Growth
+from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.joint import Joint, Stop
@@ -43,15 +45,35 @@ class Common:
 
     def __init__(self, kernel: GraphKernel, eps: float) -> None:
         width = kernel.features.shape[1]
-        self._kernel, self._eps = kernel, eps
+        self._kernel, self._eps, self._room = kernel, eps, Room()
         self.total = np.zeros((width, width))  # of all users' blocks
-        self.pull = kernel.diagonal - kernel.weights.sum(axis=1)
-        self.ratio = float(np.max(np.abs(self.pull) / kernel.shape))
-        # L_rho 1 = ridge 1 for the combinatorial Laplacian, so J is an average there; for the other the sign varies.
-        self.spread = self.ratio * kernel.reach if kernel.normalised else np.ones(kernel.n_users)
+        self.pull, self.spread = np.full(kernel.n_users, kernel.ridge), np.ones(kernel.n_users)
+        self._measure()
         self.covariance, self.size = kernel.common * np.eye(width), kernel.common
-        self._typical = float(np.sqrt(np.median(kernel.user_variances())))
         self._count, self._next_look, self._next_bound = 0, 1.0, 1.0
+
+    def _measure(self) -> None:
+        """Takes what depends on the graph, but for the length of arrays. O(edges) for the normalised Laplacian."""
+        kernel = self._kernel
+        # L_rho 1 = ridge 1 for the combinatorial Laplacian, so J is an average there; for the other the sign varies.
+        self.ratio = kernel.ridge / kernel.smallest_shape
+        if kernel.normalised:
+            self.pull = kernel.diagonal - kernel.weights.sum(axis=1)
+            self.ratio = float(np.max(np.abs(self.pull) / kernel.shape))
+            self.spread = self.ratio * kernel.reach
+
+    def regraph(self, kernel: GraphKernel, growth: Growth) -> None:
+        """Takes a graph that has changed, the weights as they are. Amortised O(newcomers); O(edges) if normalised.
+
+        Where some covariance may have grown the bound starts from the prior again, until the next reward.
+        """
+        self._kernel = kernel
+        if not kernel.normalised:
+            self._room.lengthen(self, kernel.n_users, pull=kernel.ridge, spread=1.0)
+        self._measure()
+        if growth.covariance_grows:
+            self.covariance, self.size = kernel.common * np.eye(len(self.total)), kernel.common
+            self._next_bound = 1.0
 
     # What is stated
 
@@ -63,7 +85,8 @@ class Common:
         """Returns how far the common weights can be from their exact mean, at most. O(users x features)."""
         left = np.linalg.norm(residual.left, axis=1) + residual.rounding * self._kernel.shape
         exact = float(np.linalg.norm(self.excess(residual)))
-        rounding = ROUNDING * float(np.abs(self.pull) @ np.linalg.norm(residual.weights, axis=1))
+        terms = np.abs(self.pull) + self._kernel.diagonal  # whose sums and differences the pull is made of
+        rounding = ROUNDING * float(terms @ np.linalg.norm(residual.weights, axis=1))
         return self.size * (exact + rounding + float(self.spread @ left))
 
     def gain(self) -> float:
@@ -123,9 +146,10 @@ class Common:
     def _move(self, residual: Residual, data: DataBlocks, most: int) -> None:
         """Moves the common weights towards what balances the excess; by a bound of S, so never too far."""
         above, everywhere = self.precision_above(), Everywhere(self._kernel, data)
+        typical = float(np.sqrt(np.median(self._kernel.user_variances())))
         for _ in range(MOST_MOVES):
             step = np.linalg.solve(above, self.excess(residual))
-            if np.linalg.norm(step) <= WORTH_MOVING * self._eps * self._typical:
+            if np.linalg.norm(step) <= WORTH_MOVING * self._eps * typical:
                 return
             residual.shift = residual.shift + step
             residual.left -= everywhere.blocks_times(np.tile(step, (self._kernel.n_users, 1)))

@@ -21,8 +21,7 @@ class Everywhere:
 
     def __init__(self, kernel: GraphKernel, data: DataBlocks) -> None:
         self._kernel, self._data, self._compiled = kernel, data, data.table.compiled
-        weights = kernel.weights
-        self._graph = weights.indptr, weights.indices, weights.data, kernel.diagonal
+        self._graph = (*kernel.rows, kernel.diagonal)
         self._rows = (*data.table.chains, kernel.features, data.noise_var, kernel.own)
         self.n_steps = 0
 
@@ -32,10 +31,10 @@ class Everywhere:
 
     def blocks_times(self, weights: Array) -> Array:
         """Returns every user's data block times their weights, without the graph."""
-        nobody, nothing = np.zeros(len(weights) + 1, self._graph[0].dtype), np.zeros(len(weights))
+        nobody, nothing = np.zeros(len(weights), self._graph[0].dtype), np.zeros(len(weights))
         nobody.flags.writeable = self._graph[0].flags.writeable  # compiled code tells the two apart
         out = np.empty_like(weights)
-        self._compiled.times_all(nobody, *self._graph[1:3], nothing, *self._rows, weights, out)
+        self._compiled.times_all(nobody, nobody, *self._graph[2:4], nothing, *self._rows, weights, out)
         return out
 
     def solve(
@@ -67,7 +66,7 @@ class Everywhere:
         """Calls what is compiled for nobody, and what the table needs of it."""
         nobody, compiled = self._kernel.diagonal[:0], self._compiled
         nothing, more = (np.zeros((0, self._kernel.features.shape[1])) for _ in range(2))
-        compiled.times_all(*self._graph[:3], nobody, *self._rows, nothing, more)
+        compiled.times_all(*self._graph[:4], nobody, *self._rows, nothing, more)
         compiled.precondition_all(nobody, *self._rows, self._data.slot, self._data.inverse, nothing, more)
         compiled.add_scaled(0.0, nothing, more)
         compiled.scale_and_add(0.0, nothing, more)

@@ -7,6 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array, Drift
 from coterie.errors import FAILURES
+from coterie.graphs import Difference
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Index
@@ -77,6 +78,8 @@ class SparseModel(ConditionedModel):
     kernel: GraphKernel
     history: Table
     _doubted: float
+    _grown: GraphKernel | None = None
+    _sums_are_old: bool
 
     def __init__(
         self,
@@ -241,12 +244,14 @@ class SparseModel(ConditionedModel):
 
     @property
     def info_gain(self) -> float:
-        """A lower bound of log det(I + K/noise_var) over all observations."""
+        """A lower bound of log det(I + K/noise_var) over all observations. O(rewards) once after a change of edges."""
+        self._sum_again()
         return self._info_gain + (0.0 if self._common is None else self._common.gain())
 
     @property
     def log_marginal_likelihood(self) -> float:
         """About log p(rewards); with an own or common part from the means at all pairs: O(users + pairs) then."""
+        self._sum_again()
         if not self._mixed or not len(self.history):
             return self._log_likelihood
         return likelihood(self.kernel, self._data, self._residual, self.info_gain)
@@ -416,18 +421,66 @@ class SparseModel(ConditionedModel):
         )
         cached.condition(user, row, noise)
 
+    # A graph that changes
+
+    def regraph(self, change: Difference) -> bool:
+        """Takes newcomers and changed edges: amortised O(1) for each, and the repair; see `GraphKernel.follow`.
+
+        Blocks of covariance stay where edges were only added under the combinatorial Laplacian, which shrinks them;
+        otherwise all are computed anew when they are read, and what is known of a common part with the next reward, by
+        a solve on the whole graph. A common part beside the normalised Laplacian takes O(edges) for each change.
+        """
+        if self.kernel is not self._grown:  # a kernel of its own, for others may hold the one it was given
+            self._grown = self.kernel.growing()
+            self._configure(self._grown, self._noise_var)
+            self._attach()
+        growth = self.kernel.follow(change)
+        self._lengthen(self.kernel.n_users)
+        self._residual.follow(self.kernel, growth, self._data)
+        self._data.follow(self.kernel, growth.diagonal)
+        if self._common is not None:
+            self._common.regraph(self.kernel, growth)
+        if growth.covariance_grows:
+            self._marginals.forget()
+        self._sums_are_old, self._doubted = self._sums_are_old or bool(growth.diagonal), -1.0
+        if self._residual.few:
+            self._mend()
+        else:  # common weights are looked at again after the next reward
+            self._residual.repair(self._data, self.max_work)
+        return True
+
+    def _lengthen(self, n_users: int) -> None:
+        parts = self.history, self._data, self._marginals, self._work, self._certainty
+        for part in parts if self._own is None else (*parts, self._own):
+            part.lengthen(n_users)
+        self._bounds.lengthen(n_users, self._fineness)
+
+    def _sum_again(self) -> None:
+        if self._sums_are_old:
+            fresh = self._fresh()
+            self._info_gain, self._log_likelihood = fresh._info_gain, fresh._log_likelihood
+            self._sums_are_old = False
+
     # Bookkeeping
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         graph = require_graph(kernel)
         super()._configure(graph, noise_var)
         self._work = Workspace(graph, (graph.features.shape[1],))
-        # A handful of users know much of each other: their stds would be too large by a tenth, and choices the worse.
-        self._fineness = self.accuracy / (FINER if graph.n_users <= HANDFUL else 1.0)
+        if graph is not self._grown:
+            self._grown = None
         self._mixed = graph.own > 0 or graph.common > 0
         kind = MixedBounds if self._mixed else Bounds
         self._bounds = kind(self._push, graph, accuracy=self._fineness, most=self.max_work)
         self._certainty = Certainty(self._push, graph, most=self.max_work)
+
+    @property
+    def _fineness(self) -> float:
+        """The accuracy, or a finer one: a handful of users know much of each other.
+
+        Their stds would be too large by a tenth, and choices the worse.
+        """
+        return self.accuracy / (FINER if self.kernel.n_users <= HANDFUL else 1.0)
 
     def _detach(self) -> None:
         self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
@@ -439,7 +492,10 @@ class SparseModel(ConditionedModel):
         own, common = self.kernel.own, self.kernel.common
         self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
         self._common = Common(self.kernel, self.eps) if common > 0 else None
-        self._doubted = -1.0  # not computed yet
+        self._doubted, self._sums_are_old = -1.0, False  # not computed yet, and nothing to sum
+        self._attach()
+
+    def _attach(self) -> None:
         if isinstance(self._bounds, MixedBounds):
             self._bounds.attach(self._own, self._common)
 
@@ -488,12 +544,15 @@ class SparseModel(ConditionedModel):
         options |= {"certified": self.certified}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
         more = {"own": self._own, "common": self._common}
-        return options | parts | {name: part.state() for name, part in more.items() if part is not None}
+        grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
+        return options | parts | {name: part.state() for name, part in more.items() if part is not None} | grown
 
     def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
         return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
 
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        if "growth" in state and not require_graph(kernel).has_grown:
+            kernel = self._grown = require_graph(kernel).growing(state["growth"])
         super()._restore(state, kernel)
         self._push = load_push()
         self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
@@ -508,3 +567,4 @@ class SparseModel(ConditionedModel):
             self._own.take(state["own"])
         if self._common is not None:
             self._common.take(state["common"])
+        self._sums_are_old = state.get("sums_are_old", False)

@@ -7,12 +7,15 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
+from coterie.kernels.growing import Growth
+from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.blocks import LACKING, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.together import Together
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 
 ROUNDING = 1e-13
+FINE_ROUNDING = 1e-15  # of few sums
 SAFETY = 0.5
 NOT_HUBS = 0.99
 FEW = 1000
@@ -25,26 +28,33 @@ class Residual:
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
     prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
     held to it everybody would pay for the hub. In units of reward its mean is off by half more than others' at most.
+    It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
-        demands = np.sqrt(kernel.diagonal) * kernel.reach
-        if kernel.own or kernel.common:
-            demands = kernel.reach / np.sqrt(kernel.user_variances())
-        # Half is for what the common weights may be off by.
-        allowed = eps if kernel.common == 0 else SAFETY * eps
-        self.threshold = allowed / float(np.quantile(demands, NOT_HUBS, method="higher"))
+        self._eps = eps
+        self._measure()
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
         self.shift = np.zeros(shape[1])  # weights that all have in common, and that nobody's own include
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
-        self._rounding = 0.0
+        self._rounding, self._uneven, self._room = 0.0, 1.0, Room()
         self.together = Together(kernel)
         # What all users have in common decays by the ridge alone, so among few users pushes may go round and round.
         self.few = kernel.n_users <= FEW
+
+    def _measure(self) -> None:
+        kernel = self._kernel
+        demands = np.sqrt(kernel.diagonal) * kernel.reach
+        if kernel.own or kernel.common:
+            demands = kernel.reach / np.sqrt(kernel.user_variances())
+        # Half is for what the common weights may be off by.
+        allowed = self._eps if kernel.common == 0 else SAFETY * self._eps
+        self.threshold = allowed / float(np.quantile(demands, NOT_HUBS, method="higher"))
+        self._measured = len(demands)
 
     @property
     def nbytes(self) -> int:
@@ -59,13 +69,13 @@ class Residual:
     @property
     def rounding(self) -> float:
         """What rounding may have added to a user's residual, in units of shape."""
-        return self._rounding
+        return self._rounding * self._uneven
 
     def level(self) -> float:
         """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
         users = self._queue()
         sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.shape[users]
-        return max(self.threshold, float(sizes.max(initial=0.0))) + self._rounding
+        return max(self.threshold, float(sizes.max(initial=0.0))) + self.rounding
 
     def add(self, work: Workspace, amount: float) -> None:
         """Moves the weights along a solution; what it leaves over joins the residual."""
@@ -82,7 +92,7 @@ class Residual:
         graph = graph_arrays(self._kernel)
         held = self.weights, self.left
         if self.few:
-            most = min(most, ROUNDS_AMONG_FEW * (self._kernel.n_users + self._kernel.weights.nnz))
+            most = min(most, rounds_among_few(self._kernel))
         while most > 0 and self.n_waiting:
             turn = min(self.together.turn(len(data.table), most), most)
             if turn == 0:
@@ -107,7 +117,9 @@ class Residual:
             return
         self.weights += step.weights
         self.left -= step.residual
-        sizes = np.sqrt(np.einsum("ij,ij->i", step.residual, step.residual))
+        moved, changed = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in step)
+        # L_rho null = ridge null to the rounding of sums as large as the diagonal.
+        sizes = changed + self._kernel.diagonal * moved
         self._rounding += ROUNDING * float(np.max(sizes / self._kernel.shape))
         self.take_residual(self.left)
 
@@ -131,7 +143,55 @@ class Residual:
         """Takes the residual computed from scratch, and what rounding may have done to it."""
         self.together.count(data)
         self.take_residual(self.recomputed(data))
-        self._rounding = self._rounding_of(data)
+        self._rounding, self._uneven = self._rounding_of(data), 1.0
+
+    def follow(self, kernel: GraphKernel, growth: Growth, data: DataBlocks) -> None:
+        """Takes a graph that has changed: the residual falls by what L_rho has grown by, times the weights."""
+        self._kernel = kernel
+        self.together.follow(kernel, growth, data)
+        self._lengthen(kernel.n_users)
+        touched = set() if growth.reshaped is None else set(growth.reshaped.tolist())
+        touched.update(growth.diagonal)
+        for row, others, amounts in growth.entries:
+            self.left[row] += amounts @ self.weights[others]
+            self.left[others] += np.outer(amounts, self.weights[row])
+            touched.update(others.tolist())
+        for user, amount in growth.diagonal.items():
+            self.left[user] -= amount * self.weights[user]
+        self._allow(growth, np.array(list(touched), dtype=np.intp))
+
+    def _allow(self, growth: Growth, users: Any) -> None:
+        """Allows for the rounding of a change, and queues whom it concerns where the residual is too large by now."""
+        if self.few or self._kernel.n_users > 2 * self._measured:
+            self._measure()
+            self.take_residual(self.left)
+        if growth.reshaped is None:
+            self.take_residual(self.left)
+        shape = self._kernel.shape[users]
+        # Weights are right to some hundreds of roundings, and L_rho changes by so much; each sum is rounded once more.
+        change = np.array([abs(growth.diagonal.get(user, 0.0)) for user in users.tolist()])
+        factor = ROUNDING * (change + self._kernel.normalised) + FINE_ROUNDING * self._kernel.diagonal[users]
+        sizes = factor * np.linalg.norm(self.weights[users], axis=1)
+        self._rounding += float(sizes.sum() / shape.min(initial=np.inf))
+        self._uneven = max(self._uneven, growth.uneven)
+        over = np.linalg.norm(self.left[users], axis=1) > self.threshold * shape
+        self._append(users[over & ~self._waiting[users]])
+
+    def _append(self, users: Any) -> None:
+        """Queues users who do not wait yet."""
+        head, length = self._marks.tolist()
+        self._ring[(head + length + np.arange(len(users))) % len(self._ring)] = users
+        self._waiting[users] = True
+        self._marks[1] += len(users)
+
+    def _lengthen(self, n_users: int) -> None:
+        self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
+        self.few = self.few and n_users <= FEW
+        if n_users > len(self._ring):
+            queue = self._queue()
+            self._ring = np.zeros(2 * n_users, dtype=np.int64)
+            self._ring[: len(queue)] = queue
+            self._marks[0] = 0
 
     def _rounding_of(self, data: DataBlocks) -> float:
         """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
@@ -171,6 +231,7 @@ class Residual:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
         kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
         kept |= {"since": self.together.since, "total": self.together.total}
+        kept |= {"uneven": self._uneven, "measured": [self.threshold, self._measured]}
         return {"rounding": self._rounding, **kept} | ({"shift": self.shift} if self._kernel.common else {})
 
     def take(self, state: dict[str, Any]) -> None:
@@ -179,6 +240,8 @@ class Residual:
         self.shift = state.get("shift", self.shift)
         self.together.since = state.get("since", 0)  # files of before know nothing of it
         self.together.total = state.get("total", self.together.total)
+        self.threshold, self._measured = state.get("measured", [self.threshold, self._measured])
+        self._uneven = state.get("uneven", 1.0)
         self._enqueue(state["queue"])
 
     def _queue(self) -> Any:
@@ -198,3 +261,9 @@ def add_targets(kernel: GraphKernel, data: DataBlocks, out: Array) -> Array:
     amounts = table.counts * table.means / data.noise_var
     table.compiled.add_targets(table.users, table.arms, amounts, kernel.features, out)
     return out
+
+
+def rounds_among_few(kernel: GraphKernel) -> int:
+    """Returns the work of some pushes of everybody."""
+    starts, ends = kernel.rows[:2]
+    return ROUNDS_AMONG_FEW * (kernel.n_users + int((ends - starts).sum()))

@@ -6,6 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.needs import load_rows
 from coterie.models.history import History, Index
 
@@ -24,7 +25,7 @@ class Table(History):
         (array([2.]), array([1.5]), 0, 1)
     """
 
-    __slots__ = ("_columns", "_n_arms", "_size", "compiled", "first", "following", "lengths")
+    __slots__ = ("_columns", "_n_arms", "_room", "_size", "compiled", "first", "following", "lengths")
 
     def __init__(self, n_users: int, n_arms: int) -> None:
         self.compiled = load_rows()
@@ -32,16 +33,19 @@ class Table(History):
         self._columns = {name: np.zeros(FIRST_ROOM, kind) for name, kind in COLUMNS.items()}
         self.following = np.zeros(FIRST_ROOM, np.int32)
         self.first, self.lengths = np.full(n_users, -1, np.int32), np.zeros(n_users, np.int32)
+        self._room = Room()
 
     def __len__(self) -> int:
         return self._size
 
     @classmethod
     def of(cls, history: History, n_users: int, n_arms: int) -> "Table":
-        """Returns a history as a table."""
-        if isinstance(history, Table):
+        """Returns a history as a table of so many users: itself if it is one."""
+        if isinstance(history, Table) and len(history.first) == n_users:
             return history
-        return cls.from_columns(history.state(), n_users, n_arms)
+        columns = history.state()
+        own = {name: np.array(columns[name]) for name in COLUMNS}  # a table of fewer users goes on without these
+        return cls.from_columns(columns | own, n_users, n_arms)
 
     @classmethod
     def from_columns(cls, state: dict[str, Any], n_users: int, n_arms: int) -> Self:
@@ -53,6 +57,10 @@ class Table(History):
             out.following = np.zeros(out._size, np.int32)
             out.compiled.link_rows(out._columns["users"], 0, out.first, out.following, out.lengths)
         return out
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for newcomers, who have no rows."""
+        self._room.lengthen(self, n_users, first=-1, lengths=0)
 
     @property
     def nbytes(self) -> int:

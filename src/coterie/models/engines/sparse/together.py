@@ -11,7 +11,8 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
-from coterie.models.engines.sparse.blocks import DataBlocks
+from coterie.kernels.growing import Growth
+from coterie.models.engines.sparse.blocks import NONE, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere
 
 A_USER, A_ROW = 3, 2  # what a step costs beside an edge of a push
@@ -52,6 +53,13 @@ class Together:
         weights = table.counts * self._kernel.null[table.users] ** 2 / data.noise_var
         by_arm = np.bincount(table.arms, weights, len(features))
         self.since, self.total = 0, (features * by_arm[:, None]).T @ features
+
+    def follow(self, kernel: GraphKernel, growth: Growth, data: DataBlocks) -> None:
+        """Takes a graph that has changed."""
+        self._kernel = kernel
+        for user, more in growth.null_squares.items():
+            if data.slot[user] != NONE:
+                self.total += more * data.block(user)
 
     def turn(self, n_rows: int, most: int) -> int:
         """Returns how much work pushes may do until the next step: none if it is due now, `most` if it never is."""

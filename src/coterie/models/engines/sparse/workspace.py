@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.kernels.graph import GraphKernel
+from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.blocks import LACKING, UserBlocks
 
 FIRST_ROOM = 256
@@ -23,9 +24,9 @@ class Workspace:
     """
 
     __slots__ = (
-        "_graph",
+        "_kernel",
         "_most_room",
-        "_shape",
+        "_room",
         "bound",
         "marks",
         "nodes",
@@ -38,9 +39,8 @@ class Workspace:
     )
 
     def __init__(self, kernel: GraphKernel, shape: tuple[int, ...], *, most_bytes: float = float("inf")) -> None:
-        self._graph = graph_arrays(kernel)
+        self._kernel, self._room = kernel, Room()
         self._most_room = most_bytes / (16 * int(np.prod(shape)))  # a solution and a residual of 8 bytes a number
-        self._shape = kernel.shape
         self.place = np.full(kernel.n_users, -1, dtype=np.int32)
         self.nodes = np.empty(FIRST_ROOM, dtype=np.int64)
         self.solution, self.residual = np.empty((FIRST_ROOM, *shape)), np.empty((FIRST_ROOM, *shape))
@@ -49,6 +49,10 @@ class Workspace:
         self.waiting = np.zeros(FIRST_ROOM, dtype=np.bool_)
         self.marks = np.zeros(4, dtype=np.int64)  # users reached, head and length of the ring, work done
         self.start_size = 0.0  # of the right-hand side, in units of shape
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for newcomers."""
+        self._room.lengthen(self, n_users, place=-1)
 
     @property
     def count(self) -> int:
@@ -66,13 +70,13 @@ class Workspace:
         self.place[user], self.nodes[0], self.ring[0], self.waiting[0] = 0, user, 0, True
         self.solution[0], self.residual[0] = 0.0, value
         self.bound[0] = np.linalg.norm(self.residual[0])
-        self.start_size = float(self.bound[0] / self._shape[user])
+        self.start_size = float(self.bound[0] / self._kernel.shape[user])
         self.marks[:] = 1, 0, 1, 0
 
     def run(self, push: Callable[..., bool], blocks: UserBlocks, threshold: float, most: int) -> bool:
         """Pushes until no residual exceeds threshold * shape; False if work or room ran out before."""
         while not push(
-            *self._graph,
+            *graph_arrays(self._kernel),
             blocks.slot,
             blocks.inverse,
             threshold,
@@ -98,7 +102,7 @@ class Workspace:
     def resume(self, threshold: float) -> None:
         """Queues everybody whose residual exceeds a smaller threshold than the last."""
         count = self.count
-        over = np.flatnonzero(self.bound[:count] > threshold * self._shape[self.nodes[:count]])
+        over = np.flatnonzero(self.bound[:count] > threshold * self._kernel.shape[self.nodes[:count]])
         self.waiting[:count] = False
         self.waiting[over] = True
         self.ring[: len(over)] = over
@@ -106,7 +110,7 @@ class Workspace:
 
     def level(self) -> float:
         """Returns the largest residual in units of shape, or a little more."""
-        return float(np.max(self.bound[: self.count] / self._shape[self.nodes[: self.count]]))
+        return float(np.max(self.bound[: self.count] / self._kernel.shape[self.nodes[: self.count]]))
 
     def products(self) -> tuple[float, float]:
         """Returns <z, r> and <r, r>, of traces where there are many right-hand sides."""
@@ -126,6 +130,5 @@ class Workspace:
 
 
 def graph_arrays(kernel: GraphKernel) -> tuple[Any, ...]:
-    """Returns what every compiled function takes of the graph: indptr, indices, weights, diagonal and shape."""
-    weights = kernel.weights
-    return weights.indptr, weights.indices, weights.data, kernel.diagonal, kernel.shape
+    """Returns what every compiled function takes of the graph: starts, ends, neighbours, weights, diagonal, shape."""
+    return *kernel.rows, kernel.diagonal, kernel.shape
