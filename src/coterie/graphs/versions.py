@@ -7,7 +7,7 @@ shared; a second branch from an older one takes a copy.
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Edit(NamedTuple):
@@ -50,6 +50,9 @@ class Ids(Mapping[Hashable, int]):
 
     def __repr__(self) -> str:
         return f"Ids({dict(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ids, (tuple(self),)
 
     def at(self, row: int) -> Hashable:
         """Returns the id of a row, 0 <= row < n. O(1)."""

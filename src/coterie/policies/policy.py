@@ -22,8 +22,9 @@ from coterie.errors import (
     listed,
     or_similar,
 )
-from coterie.graphs import UserGraph
+from coterie.graphs import Difference, UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
+from coterie.kernels.graph import GraphKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
@@ -121,7 +122,7 @@ class Policy:
         self._arm_index = dict(arms.index) if arms else {}
         self.doubt: Model | None = None
         self._tie_kernel: object = None
-        self._tie_tolerances: list[float] = []
+        self._largest_arm = 0.0
 
     def __repr__(self) -> str:
         return f"Policy({self.name!r}, {self.graph.n_users} users, {self.model.n_observations} observations)"
@@ -217,7 +218,7 @@ class Policy:
         if self.arms is None or not self.collapses or self.kept() is not None:
             rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
-        count = fit_model(self._model, self._user_index, self._arm_index, batches, progress, keep)
+        count = fit_model(self._model, dict(self._user_index), self._arm_index, batches, progress, keep)
         self.doubt = None
         return count
 
@@ -252,6 +253,7 @@ class Policy:
         kernel = self._restored_kernel(state)
         if "model" in state:
             self._model = restore_model(state["model"], kernel)
+            kernel = self._model.kernel  # one that has grown is the model's own
         self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
 
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
@@ -280,12 +282,24 @@ class Policy:
         """Takes a graph with more users or heavier edges at less than the cost of a rebuild; returns whether it could.
 
         The belief is then the one that the same rewards give on that graph, with the same settings. Where it could not,
-        nothing has changed: make a policy on that graph, and let it learn them.
+        nothing has changed: make a policy on that graph, and let it learn them. On `sparse` any edges may change, at a
+        cost that does not depend on the number of users, if the graph was made from this policy's by edits.
         """
+        if isinstance(self._model.kernel, GraphKernel):
+            return self._regraph(graph)
         link = link_between(self.graph, graph, self._form(), self._model) if self.collapses else None
         if link is None or not self._model.relink(link):
             return False
         self._linked(link)
+        self._take_graph(graph)
+        self.doubt = None
+        return True
+
+    def _regraph(self, graph: UserGraph) -> bool:
+        change = graph.changes_since(self.graph) if self.collapses else None
+        if change is None or not self._model.regraph(change):
+            return False
+        self._regraphed(change)
         self._take_graph(graph)
         self.doubt = None
         return True
@@ -338,7 +352,7 @@ class Policy:
         return f"{self.name}: {self.model.explain()}{self._refused}"
 
     def _take_graph(self, graph: UserGraph) -> None:
-        self.graph, self._users, self._user_index = graph, graph.users, dict(graph.index)
+        self.graph, self._user_index = graph, graph.index
 
     def _form(self) -> GraphCovariance | None:
         """Returns what the user covariance is made of, if its changes have a closed form."""
@@ -347,6 +361,9 @@ class Policy:
     def _linked(self, link: Link) -> None:
         """Takes note of a change of graph that the belief has followed."""
 
+    def _regraphed(self, change: Difference) -> None:
+        """Takes note of a change of graph that the belief on it has followed."""
+
     def _chosen(self, row: int, arms: Any, found: "Considered") -> Choice:
         """Counts the decision and returns its record."""
         number, best = self.n_decisions, found.best
@@ -354,7 +371,7 @@ class Policy:
         arm = arms[best] if self.arms is None else self._arm_ids[arms.item(best)]
         mean, std = (found.mean, found.std) if found.told is None else found.told
         score = found.score.item(best)
-        return Choice(self._users[row], arm, best, mean.item(best), std.item(best), score, number)
+        return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
 
     def _decide(self, row: int, arms: Any, number: int) -> "Considered":
         """Returns the position of the chosen arm, and what was believed of every candidate."""
@@ -409,10 +426,8 @@ class Policy:
         if self.arms is None:
             return TIE_TOLERANCE * sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max()))
         if self._tie_kernel is not kernel:
-            largest = float(kernel.arm_diag(np.arange(len(self.arms))).max())
-            self._tie_tolerances = (TIE_TOLERANCE * np.sqrt(kernel.user_variances() * largest)).tolist()
-            self._tie_kernel = kernel
-        return self._tie_tolerances[row]
+            self._tie_kernel, self._largest_arm = kernel, float(kernel.arm_diag(np.arange(len(self.arms))).max())
+        return TIE_TOLERANCE * sqrt(kernel.user_variance(row) * self._largest_arm)
 
     def _follow(self, t: int, row: int, column: Any, value: float) -> None:
         """Lets the model's settings follow reward number t.
@@ -433,8 +448,8 @@ class Policy:
             remedy = "Add the user to the graph, make a policy on it and replay the rewards with update_many"
             raise UnknownUserError(
                 f"user {user!r} is unknown",
-                f"the graph's users are {listed(self._users)}",
-                or_similar(user, self._users, remedy),
+                f"the graph's users are {listed(self.graph.users)}",
+                or_similar(user, self.graph.users, remedy),
             ) from None
 
     def _arm_row(self, arm: Any) -> int:

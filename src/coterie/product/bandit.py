@@ -168,7 +168,7 @@ class Bandit:
                 self._learned.expect(row, column)
             return Decision(
                 number=number,
-                user=policy.graph.users[row],
+                user=policy.graph.user_at(row),
                 shown=shown,
                 place=place,
                 mean=means.item(place),

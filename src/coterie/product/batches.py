@@ -27,14 +27,13 @@ def decisions_of(
         places = [chosen if place is None else place for chosen, (_, place) in zip(best, drawn, strict=True)]
     at = np.arange(len(best)), np.array(places, dtype=np.intp)
     means, stds, scores = batch.mean[at].tolist(), batch.std[at].tolist(), batch.score[at].tolist()
-    users = policy.graph.users
     for i, (row, place) in enumerate(zip(batch.rows, places, strict=True)):
         yield (
             row,
             place,
             Decision(
                 number=batch.first + i,
-                user=users[row],
+                user=policy.graph.user_at(row),
                 shown=shown,
                 place=place,
                 mean=means[i],

@@ -1,5 +1,7 @@
 """Versions of a graph share what they have in common, and none ever sees what came after it."""
 
+import pickle
+from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -94,3 +96,9 @@ def test_an_edit_goes_through_no_matrix(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_graph_whose_users_moved_has_no_difference() -> None:
     assert FIRST.remove_user(0)[0].changes_since(FIRST) is None
     assert UserGraph.from_edges([(1, 0), (1, 2)]).changes_since(FIRST) is None
+
+
+def test_a_copied_index_stays_with_its_version() -> None:
+    later = FIRST.add_user("x")[0]
+    assert pickle.loads(pickle.dumps(FIRST.index)) == deepcopy(FIRST.index) == {0: 0, 1: 1, 2: 2}
+    assert deepcopy(later).users == (0, 1, 2, "x")

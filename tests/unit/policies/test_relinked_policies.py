@@ -100,3 +100,22 @@ def test_the_next_epoch_fits_on_the_new_graph() -> None:
     assert policy.fits[-1][0] == 32
     assert len(policy.parts.eigenvalues) == 7
     np.testing.assert_allclose(policy.model.kernel.user_cov, policy.parts.kernel(policy.hyper).user_cov)
+
+
+def test_on_sparse_any_edges_may_change() -> None:
+    pytest.importorskip("numba")
+    policy = ct.make_policy("lk-gp-ucb", graph=GRAPH, arms=ARMS, engine="sparse", engine_options={"eps": 1e-6})
+    for number, user in enumerate(["ana", "bo", "cy", "ana", "bo"]):
+        policy.update(user, "abcde"[number], float(number))
+    kernel = policy.model.kernel
+    changed = CHANGED.set_edge("ana", "gus", 2.0)[0].remove_edge("ana", "bo")[0].set_edge("bo", "cy", 0.1)[0]
+    assert policy.relink(CHANGED)
+    assert policy.relink(changed)
+    fresh = ct.make_policy("lk-gp-ucb", graph=changed, arms=ARMS, engine="exact")
+    fresh.relearn(policy.model.history)
+    np.testing.assert_allclose(beliefs(policy)[:, 0], beliefs(fresh)[:, 0], atol=1e-4)
+    assert np.all(beliefs(policy)[:, 1] >= beliefs(fresh)[:, 1] * (1 - 1e-9))
+    assert policy.select("gus").user == "gus"
+    assert kernel.n_users == 4
+    assert not policy.relink(changed.remove_user("ana")[0])
+    assert policy.graph is changed

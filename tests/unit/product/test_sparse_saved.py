@@ -1,6 +1,7 @@
 """A bandit on the engine `sparse` is saved and loaded as others are."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -24,3 +25,39 @@ def test_a_loaded_bandit_decides_as_the_saved_one(policy: str, tmp_path: Path) -
         assert choices[0].arm == choices[1].arm
         for bandit, choice in zip((saved, loaded), choices, strict=True):
             bandit.reward(choice.id, 1.0)
+
+
+def test_a_bandit_that_has_grown_is_loaded_to_the_bit(tmp_path: Path) -> None:
+    arms = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)))
+    saved = ct.Bandit(graph=ct.make_graph("sbm", 30, seed=1), arms=arms, policy="lk-gp-ucb", engine="sparse", seed=1)
+    for number in range(20):
+        saved.reward(saved.decide(number).id, float(number % 3))
+        saved.add_user(f"new{number}", {number: 0.7, number + 1: 1.3})
+    saved.connect("new0", "new9", 0.3)
+    saved.disconnect("new3", 3)
+    saved.save(tmp_path / "bandit")
+    loaded = ct.Bandit.load(tmp_path / "bandit")
+    for bandit in (saved, loaded):
+        bandit.add_users({"last": {"new0": 1.1}, "very last": {"last": 0.9}})
+        bandit.learn("last", arms.ids[0], 2.0)
+    assert saved.graph == loaded.graph
+    assert all(saved.predict(user) == loaded.predict(user) for user in saved.graph.users)
+
+
+def test_what_waits_for_rewards_is_doubted_the_same_on_a_graph_that_has_grown(tmp_path: Path) -> None:
+    arms = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)))
+    options: dict[str, Any] = {"policy": "lk-gp-ucb", "engine": "sparse", "pending": "hallucinate"}
+    saved = ct.Bandit(graph=ct.make_graph("sbm", 30, seed=1), arms=arms, **options)
+    for number in range(6):
+        saved.reward(saved.decide(number).id, float(number % 3))
+        saved.add_user(f"new{number}", {number: 0.7})
+    for number in range(4):
+        saved.decide(number)
+    saved.save(tmp_path / "bandit")
+    loaded = ct.Bandit.load(tmp_path / "bandit")
+    for number in range(6):
+        one, two = saved.decide(number), loaded.decide(number)
+        assert (one.arm, one.score) == (two.arm, two.score)
+    doubt = loaded._learned.policy.doubt
+    assert doubt is not None
+    assert doubt.kernel is loaded._learned.policy.model.kernel
