@@ -8,6 +8,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ParameterError
+from coterie.kernels.graph import GraphKernel
+from coterie.models import SparseModel
 from coterie.policies.auto import LargeAutoPolicy, large, sampling
 
 pytest.importorskip("numba")
@@ -166,3 +168,69 @@ def test_what_the_features_miss_is_noise_to_them() -> None:
     all_ = make(engine_options={"feature_error": 0.0})
     assert few.model.noise_var > 1.5 * all_.model.noise_var
     assert all_.model.noise_var == pytest.approx(all_.hyper.noise_var)
+
+
+def grown(policy: ct.Policy, number: int) -> None:
+    """Lets a newcomer join, and a weight change; every third time an edge goes."""
+    graph, n = policy.graph, policy.graph.n_users
+    graph = graph.add_user(n, {number: 1.0, number + 1: 0.5})[0].set_edge(number, number + 7, 0.8)[0]
+    if number % 3 == 0:
+        graph = graph.remove_edge(n, number)[0]
+    assert policy.relink(graph)
+
+
+def play_growing(policy: ct.Policy, rounds: int, *, start: int = 0) -> list[int]:
+    chosen = []
+    for number in range(start, start + rounds):
+        chosen += play(policy, 1, start=number)
+        if number % 3 == 2:
+            grown(policy, number)
+    return chosen
+
+
+def test_a_fit_that_goes_on_follows_a_growing_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    one, two = make(), make()
+    for policy in (one, two):
+        play(policy, 23)
+    assert play_growing(one, 8, start=23) == play_growing(two, 8, start=23)
+    assert [t for t, _ in one.fits] == [8, 12, 16, 24]
+    assert one.model.n_users == one.graph.n_users == 63
+    # The belief is that of the same rewards with the same kernel on the graph as it is now.
+    kernel = GraphKernel(one.graph, **one.model.kernel.settings())  # type: ignore[attr-defined]
+    fresh = SparseModel(kernel, noise_var=one.model.noise_var)
+    fresh.relearn(one.model.history)
+    assert isinstance(one.model, SparseModel)
+    for user in (0, 33, 62):
+        off = np.abs(fresh.predict(user)[0] - one.model.predict(user)[0])
+        assert (off <= fresh.error_bound(user) + one.model.error_bound(user) + 1e-9).all()
+
+
+def test_what_was_learned_means_the_same_on_the_changed_graph(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 17)
+    before, features = policy.kept(), policy.model.kernel.features  # type: ignore[attr-defined]
+    for number in range(12):
+        grown(policy, number)
+    after = policy.kept()
+    assert after["scale"] == before["scale"]
+    assert after["hyper"] != before["hyper"]
+    np.testing.assert_allclose(policy.ground.kernel(policy.hyper).features, features, rtol=1e-9)
+
+
+@pytest.mark.parametrize("at", [28, 31])
+def test_a_growing_one_goes_on_to_the_bit_after_saving(monkeypatch: pytest.MonkeyPatch, at: int) -> None:
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 23)
+    play_growing(policy, at - 23, start=23)
+    assert ("A fit to 24 rewards is taken" in policy.explain()) == (at < 30)
+    weights = policy.graph.weights
+    graph = ct.UserGraph(users=policy.graph.users, weights=weights.copy())
+    other = ct.make_policy("auto-ucb", graph=graph, arms=ARMS, engine="sparse")
+    assert isinstance(other, LargeAutoPolicy)
+    other.restore(deepcopy(policy.state()))
+    assert play_growing(policy, 5, start=at) == play_growing(other, 5, start=at)
+    assert policy.hyper == other.hyper
+    np.testing.assert_array_equal(policy.predict(3)[0], other.predict(3)[0])

@@ -2,11 +2,11 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from math import exp, log
+from math import log
 from typing import Any, NamedTuple
 
 from coterie.errors import FAILURES
-from coterie.graphs import UserGraph
+from coterie.graphs import Difference, UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.graph import GraphKernel
 from coterie.models import History, Model
@@ -14,6 +14,7 @@ from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
 from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -31,7 +32,8 @@ class Begun(NamedTuple):
         due: After how many rewards it is taken.
         shift: What is taken off every reward then, further than now.
         history: The rewards that it sees, as they were remembered.
-        later: What was learned since: user, arm and reward, as they were remembered.
+        later: What came since: user, arm and reward, as they were remembered, or a change of graph.
+        ground: What its kernel is made of: the graph as it was when it began.
         ahead: The work.
     """
 
@@ -39,7 +41,8 @@ class Begun(NamedTuple):
     due: int
     shift: float
     history: dict[str, Any]
-    later: list[tuple[int, int, float]]
+    later: list[Step]
+    ground: Neighbourhoods
     ahead: Ahead[Hyper]
 
 
@@ -51,23 +54,43 @@ class LargeAutoPolicy(AutoPolicy):
     in a thread, its model follows the rewards that come in meanwhile, and it is taken after a quarter more of them,
     however long it took. So the same rewards give the same choices on any machine.
 
+    A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
+    its model follows the change as it does rewards.
+
     Args:
         ground: What kernels are made of.
         make: Makes a model on a kernel.
         **rest: As for `AutoPolicy`.
     """
 
+    _hyper: Hyper
+    _measured: UserGraph  # the graph that the share of its part is of
+
     def __init__(self, *, ground: Neighbourhoods, make: Callable[..., Model], **rest: Any) -> None:
         super().__init__(parts=None, **rest)
         self._make = make
         self._ground = ground
-        self._scale = self._kernel_scale()
+        self._scale = self.ground.scale(self.hyper)
         self._begun: Begun | None = None
 
     @property
     def ground(self) -> Neighbourhoods:
-        """What makes kernels of hyperparameters."""
+        """What makes kernels of hyperparameters; O(edges) after a change of graph, once it is asked for."""
+        if self._ground.graph is not self.graph:
+            self._ground = self._ground.on(self.graph)
         return self._ground
+
+    @property
+    def hyper(self) -> Hyper:
+        """What the belief is made with; the graph's share is that on the graph as it is now, its scale has stayed."""
+        if self._measured is not self.graph:
+            share = log(self._scale * self.ground.mean_gain(self._hyper.ridge))
+            self._hyper, self._measured = self._hyper._replace(graph=share), self.graph
+        return self._hyper
+
+    @hyper.setter
+    def hyper(self, hyper: Hyper) -> None:
+        self._hyper, self._measured = hyper, self.graph
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
@@ -112,7 +135,7 @@ class LargeAutoPolicy(AutoPolicy):
 
         On an error nothing has changed; a fit that went on in a thread is dropped for this one.
         """
-        count = fit_model(self._model, self._user_index, self._arm_index, batches, progress, keep, self.centre)
+        count = fit_model(self._model, dict(self._user_index), self._arm_index, batches, progress, keep, self.centre)
         self.doubt, self._begun = None, None
         if count:
             self._refit(self.n_rewards)
@@ -122,7 +145,7 @@ class LargeAutoPolicy(AutoPolicy):
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
         self._begun = None
         super().relearn_as(kept, history)
-        self._scale = self._kernel_scale()
+        self._scale = self.ground.scale(self.hyper)
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         self._model.learn(row, column, value - self.centre)
@@ -142,9 +165,22 @@ class LargeAutoPolicy(AutoPolicy):
         begun.later.append((row, column, value))
         begun.ahead.follow(lambda model: model.learn(row, column, value - begun.shift))
 
+    def _regraphed(self, change: Difference) -> None:
+        if self._begun is not None:
+            self._follow_graph(self._begun, change)
+
+    def _follow_graph(self, begun: Begun, change: Difference) -> None:
+        """Lets the model that is being made take a change of graph too."""
+
+        def step(model: Model) -> None:
+            model.regraph(change)
+
+        begun.later.append(change)
+        begun.ahead.follow(step)
+
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         super()._adopt(t, hyper, shift)
-        self._scale = self._kernel_scale()
+        self._scale = self.ground.scale(hyper)
 
     def _begin_fit(self, t: int) -> Begun:
         """Returns a fit to all rewards so far that has just begun."""
@@ -153,13 +189,17 @@ class LargeAutoPolicy(AutoPolicy):
         prior, evidence = Prior.of(self.ground, variance), self.ground.evidence(history, t, shift)
         start = self.hyper if self.fits else prior.centre
         seen = deepcopy(history.state())  # by now the columns are the model's own, and go on changing
-        return self._begin(t, shift, seen, lambda: fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0])
+        return self._begin(
+            t, shift, seen, self.ground, lambda: fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
+        )
 
     def _evidence(self, t: int, shift: float) -> Evidence:
         return self.ground.evidence(self._model.history, t, shift)
 
-    def _begin(self, t: int, shift: float, history: dict[str, Any], find: Callable[[], Hyper]) -> Begun:
-        ground, reason = self.ground, self._model.reason
+    def _begin(
+        self, t: int, shift: float, history: dict[str, Any], ground: Neighbourhoods, find: Callable[[], Hyper]
+    ) -> Begun:
+        reason = self._model.reason
 
         def made(hyper: Hyper) -> Model:
             kernel = ground.kernel(hyper)
@@ -170,7 +210,7 @@ class LargeAutoPolicy(AutoPolicy):
             model.reason = reason
             return model
 
-        return Begun(t, t + t // LATER, shift, history, [], Ahead(find, made))
+        return Begun(t, t + t // LATER, shift, history, [], ground, Ahead(find, made))
 
     def _take_fit(self, begun: Begun) -> None:
         """Takes the model that was made meanwhile; if that failed, the one in use stays."""
@@ -180,30 +220,31 @@ class LargeAutoPolicy(AutoPolicy):
         except FAILURES as refusal:
             self._refused = f" The change due after {begun.started} rewards was not made: {refusal}"
             return
-        self._adopt(begun.started, hyper, begun.shift)
+        super()._adopt(begun.started, hyper, begun.shift)
+        self._scale, self._measured = begun.ground.scale(hyper), begun.ground.graph
 
     def _begun_state(self) -> dict[str, Any] | None:
         if self._begun is None:
             return None
         begun = self._begun
-        users, arms, values = zip(*begun.later, strict=True) if begun.later else ((), (), ())
         return {
             "started": begun.started,
             "shift": begun.shift,
             "history": begun.history,
             "hyper": begun.ahead.found()._asdict(),
-            "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+            "later": later_state(begun.later),
+            "graph": None if begun.ground.graph is self.graph else graph_state(begun.ground.graph),
         }
 
     def _take_begun(self, state: dict[str, Any]) -> None:
-        hyper, later = Hyper(**state["hyper"]), state["later"]
-        self._begun = self._begin(state["started"], state["shift"], state["history"], lambda: hyper)
-        for row, column, value in zip(later["users"], later["arms"], later["values"], strict=True):
-            self._follow_up(self._begun, row, column, value)
-
-    def _kernel_scale(self) -> float:
-        """Returns what (L + ridge I)^-1 is multiplied by in the belief."""
-        return exp(self.hyper.graph) / self.ground.mean_gain(self.hyper.ridge)
+        hyper, graph = Hyper(**state["hyper"]), state.get("graph")
+        ground = self.ground if graph is None else self.ground.on(graph_before(self.graph, graph))
+        self._begun = self._begin(state["started"], state["shift"], state["history"], ground, lambda: hyper)
+        for step in later_steps(state["later"]):
+            if isinstance(step, Difference):
+                self._follow_graph(self._begun, step)
+            else:
+                self._follow_up(self._begun, *step)
 
 
 def make_large_auto_policy(

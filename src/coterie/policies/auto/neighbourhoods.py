@@ -37,7 +37,7 @@ class Neighbourhoods:
     def __init__(
         self, graph: UserGraph, arms: ArmPool, *, seed: int = 0, features: Mapping[str, Any] | None = None
     ) -> None:
-        self._graph, self._arms, self._seed = graph, arms, seed
+        self.graph, self._arms, self._seed = graph, arms, seed
         self._last: tuple[Any, tuple[Array, float]] | None = None
         self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
         self.mean_degree = float(graph.degrees.mean())
@@ -54,18 +54,22 @@ class Neighbourhoods:
         if self._whole is not None:
             n = len(self._whole.eigenvalues)
             return Density(self._whole.eigenvalues, np.full(n, 1 / n))
-        return lanczos_density(self._graph.laplacian(), seed=self._seed)
+        return lanczos_density(self.graph.laplacian(), seed=self._seed)
 
     @cached_property
     def _whole(self) -> Parts | None:
         """The parts of the whole graph, where it is small, without arms."""
-        if self._graph.n_users > WHOLE:
+        if self.graph.n_users > WHOLE:
             return None
-        return self._parts(self._graph.laplacian().toarray(), np.zeros((1, self._arms.dimension)), density=None)
+        return self._parts(self.graph.laplacian().toarray(), np.zeros((1, self._arms.dimension)), density=None)
 
     def mean_gain(self, ridge: float) -> float:
         """Returns the mean of g for this log ridge: what G is divided by."""
         return self.density.gain(exp(ridge))[0]
+
+    def scale(self, hyper: Hyper) -> float:
+        """Returns what (L + ridge I)^-1 is multiplied by."""
+        return exp(hyper.graph) / self.mean_gain(hyper.ridge)
 
     @property
     def is_whole(self) -> bool:
@@ -75,7 +79,7 @@ class Neighbourhoods:
     def evidence(self, history: History, t: int, shift: float = 0.0) -> Evidence:
         """Returns the evidence of rewards, less a number, of some neighbourhoods, drawn anew for each number t."""
         rng = np.random.default_rng([self._seed, t])
-        return self.sampled_evidence(history, draw_sample(self._graph, history, rng), shift)
+        return self.sampled_evidence(history, draw_sample(self.graph, history, rng), shift)
 
     def sampled_evidence(self, history: History, sample: Sample, shift: float = 0.0) -> Evidence:
         """Returns the evidence of the rewards of a sample, less a number."""
@@ -84,17 +88,17 @@ class Neighbourhoods:
         if self._whole is not None:
             parts = self._parts_like(self._whole, features)
         else:
-            laplacian = neighbourhood_laplacian(self._graph, sample.users)
+            laplacian = neighbourhood_laplacian(self.graph, sample.users)
             parts = self._parts(laplacian, features, density=self.density)
         return Evidence(parts, _renumbered(history, sample, columns, shift))
 
     def kernel(self, hyper: Hyper) -> GraphKernel:
         """Returns the joint kernel: the graph part has weight 1, its scale is in the features."""
-        scale = exp(hyper.graph) / self.mean_gain(hyper.ridge)
+        scale = self.scale(hyper)
         features, lost = self._arm_features(hyper)
         level = np.full((len(features), 1), exp(hyper.offset / 2))
         return GraphKernel(
-            self._graph,
+            self.graph,
             sqrt(scale) * np.hstack([features, level]),
             laplacian_ridge=exp(hyper.ridge),
             feature_error=lost,
@@ -116,10 +120,10 @@ class Neighbourhoods:
 
     def _arm_features(self, hyper: Hyper) -> tuple[Array, float]:
         """Returns the arms' features but for the level, and what they miss; the last ones are remembered."""
-        asked = hyper.lengthscale, hyper.linear
-        if self._last is None or self._last[0] != asked:
-            self._last = asked, arm_features(self._arm_kernel(hyper), self._arms, **self._features)
-        return self._last[1]
+        asked, last = (hyper.lengthscale, hyper.linear), self._last  # read once: a fit may go on in a thread
+        if last is None or last[0] != asked:
+            self._last = last = asked, arm_features(self._arm_kernel(hyper), self._arms, **self._features)
+        return last[1]
 
     def _parts(self, laplacian: Array, features: Array, *, density: Density | None) -> Parts:
         return Parts.made(
