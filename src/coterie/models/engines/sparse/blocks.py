@@ -81,7 +81,9 @@ class UserBlocks:
         self.users = state["users"].tolist()
         self.slot[state["users"]] = np.arange(len(self.users))
         for name in self._names:
-            if len(self.users) >= FIRST_ROOM:
+            if name not in state:  # a file of before knew nothing of it
+                setattr(self, name, np.zeros((max(len(self.users), FIRST_ROOM), *getattr(self, name).shape[1:])))
+            elif len(self.users) >= FIRST_ROOM:
                 setattr(self, name, state[name])  # with no room to spare: it doubles when somebody joins
             else:
                 getattr(self, name)[: len(self.users)] = state[name]
@@ -99,9 +101,10 @@ class DataBlocks(UserBlocks):
 
     def __init__(self, kernel: GraphKernel, table: Table, noise_var: float) -> None:
         width = kernel.features.shape[1]
-        self.inverse, self.added = np.zeros((0, 0, 0)), np.zeros(0)
-        super().__init__(kernel.n_users, width, inverse=(width, width), added=())
+        self.inverse, self.added, self.weight = np.zeros((0, 0, 0)), np.zeros(0), np.zeros(0)
+        super().__init__(kernel.n_users, width, inverse=(width, width), added=(), weight=())
         self.slot[table.first >= 0] = LACKING
+        self.heaviest = 0.0  # the largest trace of a block so far
         self.table, self.noise_var = table, noise_var
         self._kernel, self._features, self._own = kernel, kernel.features, kernel.own
 
@@ -109,9 +112,14 @@ class DataBlocks(UserBlocks):
         """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or anew."""
         place = self.make(user)
         self.added[place] += 1
+        self._weigh(place, float(row @ row) / noise)
         if self.added[place] % RENEW_EVERY == 0:
             self.inverse[place] = self.fresh_inverse(user)
         shrink(self.inverse[place], row, noise)
+
+    def _weigh(self, place: int, more: float) -> None:
+        self.weight[place] += more
+        self.heaviest = max(self.heaviest, float(self.weight[place]))
 
     def follow(self, kernel: GraphKernel, users: Iterable[int]) -> None:
         """Takes a graph that has changed, its diagonal at these users, and makes their inverses anew."""
@@ -126,7 +134,16 @@ class DataBlocks(UserBlocks):
         place = self.open(user)
         if not known:
             self.inverse[place] = self.fresh_inverse(user)
+            rows = self.table.of_user(user)
+            seen = self.table.counts[rows] @ self._kernel.arm_diag(self.table.arms[rows])
+            self._weigh(place, float(seen) / self.noise_var)
         return place
+
+    def take(self, state: dict[str, Any]) -> Self:
+        """Takes the blocks of a state, and returns itself."""
+        super().take(state)
+        self.heaviest = float(self.weight[: len(self)].max(initial=0.0))
+        return self
 
     def inverse_of(self, user: int) -> Array:
         """Returns the inverse of a user with data, made if there was none: `make` may take another array."""

@@ -31,7 +31,7 @@ from coterie.models.need import check_whole
 COARSE = 0.02
 STALE_SHARE = 4.0  # times the accuracy, of the trace
 FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
-HANDFUL, FINER = 100, 20.0
+HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0
 
 
 class SparseModel(ConditionedModel):
@@ -67,7 +67,7 @@ class SparseModel(ConditionedModel):
         noise_var: The noise variance of the rewards.
         eps: How far a mean may be from the exact one, in units of the user's prior std; see above for hubs.
         accuracy: How far a fresh variance may be above the exact one, as a share of it, or three times
-            that where others' data seem to matter little; among a hundred users or fewer a twentieth of that.
+            that where others' data seem to matter little; among 200 users or fewer a hundredth of that.
         max_work: The work of one solve, at most: pushes, and edges they go along.
         certified: Whether policies refine the belief of contenders until their choice is certain, as far as half
             of `max_work` reaches. What is left open is mostly the mean's error: a smaller `eps` settles more.
@@ -480,13 +480,14 @@ class SparseModel(ConditionedModel):
 
         Their stds would be too large by a tenth, and choices the worse.
         """
-        return self.accuracy / (FINER if self.kernel.n_users <= HANDFUL else 1.0)
+        return self.accuracy / (FINER_STDS if self.kernel.n_users <= HANDFUL else 1.0)
 
     def _detach(self) -> None:
         self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
 
     def _reset(self) -> None:
-        self._residual = Residual(self._push, self.kernel, self.eps)
+        eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
+        self._residual = Residual(self._push, self.kernel, eps)
         self._data = DataBlocks(self.kernel, self.history, self._noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
         own, common = self.kernel.own, self.kernel.common
@@ -517,7 +518,8 @@ class SparseModel(ConditionedModel):
         The mean's drift is in units of what `eps` allows, the variance's relative. O(users x features + history).
         """
         fresh = self._residual.recomputed(self._data)
-        mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / self._residual.threshold
+        allowed = self._residual.threshold * self.eps / self._residual.eps
+        mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / allowed
         variance = max(self._data.drift(), 0.0 if self._own is None else self._own.drift())
         sound = max(mean, variance) <= tolerance
         if not sound:

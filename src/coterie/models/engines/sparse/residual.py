@@ -16,6 +16,9 @@ from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
+UNIT = 2.3e-16
+ROUNDED_OFF = 0.05  # of the threshold: then the residual is computed anew
+SLOW = 1000  # below so many users x ridge, pushes take too long over what users have in common
 SAFETY = 0.5
 NOT_HUBS = 0.99
 FEW = 1000
@@ -32,9 +35,9 @@ class Residual:
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
+        self.eps = eps
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
-        self._eps = eps
         self._measure()
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
         self.shift = np.zeros(shape[1])  # weights that all have in common, and that nobody's own include
@@ -42,9 +45,9 @@ class Residual:
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
         self._rounding, self._uneven, self._room = 0.0, 1.0, Room()
+        self._largest, self._refreshed = 0.0, 0.0  # the largest weights so far, and the rounding of the last refresh
         self.together = Together(kernel)
-        # What all users have in common decays by the ridge alone, so among few users pushes may go round and round.
-        self.few = kernel.n_users <= FEW
+        self.few = is_few(kernel)
 
     def _measure(self) -> None:
         kernel = self._kernel
@@ -52,9 +55,10 @@ class Residual:
         if kernel.own or kernel.common:
             demands = kernel.reach / np.sqrt(kernel.user_variances())
         # Half is for what the common weights may be off by.
-        allowed = self._eps if kernel.common == 0 else SAFETY * self._eps
+        allowed = self.eps if kernel.common == 0 else SAFETY * self.eps
         self.threshold = allowed / float(np.quantile(demands, NOT_HUBS, method="higher"))
         self._measured = len(demands)
+        self._steepest, self._flattest = float(np.max(kernel.diagonal / kernel.shape)), float(np.min(kernel.shape))
 
     @property
     def nbytes(self) -> int:
@@ -85,6 +89,8 @@ class Residual:
         # What is added to a row never exceeds amount * |features|; some hundreds of sums are each off by 1e-16 of that.
         self._rounding += ROUNDING * abs(amount) * work.start_size
         self._push.apply_solution(amount, self.threshold, self._kernel.shape, *solved, *held, *queue)
+        moved = self.weights[work.nodes[: work.count]]
+        self._largest = max(self._largest, float(np.sqrt(np.einsum("ij,ij->i", moved, moved).max())))
 
     def repair(self, data: DataBlocks, most: int) -> None:
         """Pushes what waits on, with so much work at most; among few users solves for all instead of more."""
@@ -101,10 +107,14 @@ class Residual:
             made = int(self._push.repair(*graph, data.slot, data.inverse, self.threshold, turn, *held, *queue))
             self.together.since += made
             most -= made
+            # Weights are rounded with each push, and the residual does not know: by so much, times A.
+            self._rounding += UNIT * made * self._largest * (self._steepest + data.heaviest / self._flattest)
             if self.n_waiting and data.slot[self._ring[self._marks[0]]] == LACKING:
                 data.make(int(self._ring[self._marks[0]]))
         if self.few and self.n_waiting:
             self.solve(data)
+        if self.rounding > max(ROUNDED_OFF * self.threshold, 2 * self._refreshed):
+            self.refresh(data)
 
     def warm_up(self, data: DataBlocks) -> None:
         """Calls what `repair` needs, with nothing to do."""
@@ -117,6 +127,7 @@ class Residual:
             return
         self.weights += step.weights
         self.left -= step.residual
+        self._largest += float(np.max(np.abs(step.weights)) * np.sqrt(step.weights.shape[1]))
         moved, changed = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in step)
         # L_rho null = ridge null to the rounding of sums as large as the diagonal.
         sizes = changed + self._kernel.diagonal * moved
@@ -144,6 +155,7 @@ class Residual:
         self.together.count(data)
         self.take_residual(self.recomputed(data))
         self._rounding, self._uneven = self._rounding_of(data), 1.0
+        self._refreshed, self._largest = self._rounding, self._largest_weight()
 
     def follow(self, kernel: GraphKernel, growth: Growth, data: DataBlocks) -> None:
         """Takes a graph that has changed: the residual falls by what L_rho has grown by, times the weights."""
@@ -162,7 +174,7 @@ class Residual:
 
     def _allow(self, growth: Growth, users: Any) -> None:
         """Allows for the rounding of a change, and queues whom it concerns where the residual is too large by now."""
-        if self.few or self._kernel.n_users > 2 * self._measured:
+        if self._kernel.n_users <= FEW or self._kernel.n_users > 2 * self._measured:
             self._measure()
             self.take_residual(self.left)
         if growth.reshaped is None:
@@ -186,7 +198,7 @@ class Residual:
 
     def _lengthen(self, n_users: int) -> None:
         self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
-        self.few = self.few and n_users <= FEW
+        self.few = self.few and is_few(self._kernel)
         if n_users > len(self._ring):
             queue = self._queue()
             self._ring = np.zeros(2 * n_users, dtype=np.int64)
@@ -197,11 +209,14 @@ class Residual:
         """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
         kernel, table = self._kernel, data.table
         sizes = np.sqrt(kernel.arm_diag(table.arms))
-        largest = np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights)).max() + np.linalg.norm(self.shift)
+        largest = self._largest_weight() + float(np.linalg.norm(self.shift))
         terms = table.counts * sizes * (np.abs(table.means) + sizes * largest) / data.noise_var
         summed = np.bincount(table.users, terms, kernel.n_users) + 2 * kernel.diagonal * largest
         terms_each = max(ROUNDING, 1e-15 * int(table.lengths.max(initial=0)))
         return float(terms_each * np.max(summed / kernel.shape))
+
+    def _largest_weight(self) -> float:
+        return float(np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights).max()))
 
     def recomputed(self, data: DataBlocks) -> Array:
         """Returns b - A w from scratch; with other parts than the graph's that is t - C (own t + k) - A g."""
@@ -232,6 +247,7 @@ class Residual:
         kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
         kept |= {"since": self.together.since, "total": self.together.total}
         kept |= {"uneven": self._uneven, "measured": [self.threshold, self._measured]}
+        kept |= {"largest": self._largest, "refreshed": self._refreshed}
         return {"rounding": self._rounding, **kept} | ({"shift": self.shift} if self._kernel.common else {})
 
     def take(self, state: dict[str, Any]) -> None:
@@ -241,7 +257,8 @@ class Residual:
         self.together.since = state.get("since", 0)  # files of before know nothing of it
         self.together.total = state.get("total", self.together.total)
         self.threshold, self._measured = state.get("measured", [self.threshold, self._measured])
-        self._uneven = state.get("uneven", 1.0)
+        self._uneven, self._refreshed = state.get("uneven", 1.0), state.get("refreshed", 0.0)
+        self._largest = state.get("largest", self._largest_weight())
         self._enqueue(state["queue"])
 
     def _queue(self) -> Any:
@@ -261,6 +278,14 @@ def add_targets(kernel: GraphKernel, data: DataBlocks, out: Array) -> Array:
     amounts = table.counts * table.means / data.noise_var
     table.compiled.add_targets(table.users, table.arms, amounts, kernel.features, out)
     return out
+
+
+def is_few(kernel: GraphKernel) -> bool:
+    """Returns whether users are so few, or the ridge so small, that pushes would go round and round.
+
+    What all users have in common decays by the ridge alone.
+    """
+    return kernel.n_users <= FEW or (kernel.n_users * kernel.ridge < SLOW and not kernel.common)
 
 
 def rounds_among_few(kernel: GraphKernel) -> int:
