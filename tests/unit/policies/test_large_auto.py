@@ -234,3 +234,22 @@ def test_a_growing_one_goes_on_to_the_bit_after_saving(monkeypatch: pytest.Monke
     assert play_growing(policy, 5, start=at) == play_growing(other, 5, start=at)
     assert policy.hyper == other.hyper
     np.testing.assert_array_equal(policy.predict(3)[0], other.predict(3)[0])
+
+
+def test_a_bandit_that_grew_during_a_fit_is_saved_and_loaded(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    small_steps(monkeypatch)
+    saved = ct.Bandit(graph=ct.make_graph("sbm", 60, seed=2), arms=ARMS, engine="sparse")
+    rng = np.random.default_rng(0)
+    for number in range(26):
+        saved.reward(saved.decide(int(rng.integers(60))).id, float(rng.normal()))
+        if number >= 24:
+            saved.add_user(f"new{number}", {number: 0.7})
+    saved.disconnect("new25", 25)
+    saved.save(tmp_path / "grown.coterie")
+    loaded = ct.Bandit.load(tmp_path / "grown.coterie")
+    for bandit in (saved, loaded):
+        for number in range(5):
+            bandit.learn("new24", ARMS.ids[number], float(number))
+            bandit.connect(number, "new25", 0.4)
+        assert "Learned from 24 rewards" in bandit._learned.policy.explain()
+    assert all(loaded.predict(user) == saved.predict(user) for user in (0, "new24", "new25"))
