@@ -8,39 +8,25 @@ import numpy as np
 from coterie.contracts import Array, Drift
 from coterie.errors import FAILURES
 from coterie.graphs import Difference
-from coterie.kernels.graph import GraphKernel
-from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, Index
-from coterie.models.conditioned import LOG_2PI, ConditionedModel
+from coterie.models.conditioned import LOG_2PI
 from coterie.models.engines.sparse.batch import joined, least_gain, likelihood, scattered
-from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
-from coterie.models.engines.sparse.bounds import Bounds
-from coterie.models.engines.sparse.certainty import Certain, Certainty
-from coterie.models.engines.sparse.common import Common
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
-from coterie.models.engines.sparse.mixed import MixedBounds
-from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
-from coterie.models.engines.sparse.own import OwnParts
-from coterie.models.engines.sparse.pulls import shared_field, whole_products
-from coterie.models.engines.sparse.residual import Residual
+from coterie.models.engines.sparse.reading import Reading
 from coterie.models.engines.sparse.table import COLUMNS, Table
-from coterie.models.engines.sparse.workspace import Workspace
 from coterie.models.history import History
-from coterie.models.need import check_whole
 
-COARSE = 0.02
-STALE_SHARE = 4.0  # times the accuracy, of the trace
 FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
-HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0
 
 
-class SparseModel(ConditionedModel):
+class SparseModel(Reading):
     """f(u, x) = w_u . features of x, the w_u alike along the graph; nothing of the size users x users is ever made.
 
     The precision of all weights is A = L_rho (x) I plus one block for each user with data. A reward is one local solve
     z = A^-1 (e_u (x) features): the weights move along z, the residual b - A w is kept exactly however early the solve
     stops, and it is pushed on where it exceeds a threshold, `max_work` at a time; the rest waits for the next reward.
-    Among a thousand users or fewer nothing waits: what pushes do not settle soon, conjugate gradients do.
+    Among a thousand users or fewer, and where users x ridge is below a thousand, nothing waits: what pushes do not
+    settle soon, conjugate gradients do.
 
     `error_bound` says how far a mean can be from the exact one, and it is true. Once nothing waits it is at most `eps`
     of the user's prior std, but for the hundredth of users with the highest degrees.
@@ -48,11 +34,6 @@ class SparseModel(ConditionedModel):
     The std is an upper bound: a user's block of A^-1 is computed when they are first decided for, their own rewards are
     taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off four
     times the accuracy.
-
-    A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
-    weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
-    are within `eps`. Among more the common weights follow ever more rarely; `error_bound` is then true, but may be
-    loose: it adds up the residuals of all users.
 
     A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
     weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
@@ -72,189 +53,6 @@ class SparseModel(ConditionedModel):
         certified: Whether policies refine the belief of contenders until their choice is certain, as far as half
             of `max_work` reaches. What is left open is mostly the mean's error: a smaller `eps` settles more.
     """
-
-    engine = "sparse"
-    stages = False
-    kernel: GraphKernel
-    history: Table
-    _doubted: float
-    _grown: GraphKernel | None = None
-    _sums_are_old: bool
-
-    def __init__(
-        self,
-        kernel: JointKernel,
-        *,
-        noise_var: float = 0.01,
-        eps: float = 0.1,
-        accuracy: float = 0.05,
-        max_work: int = 150_000,
-        certified: bool = False,
-    ) -> None:
-        graph = require_graph(kernel)
-        self._push = load_push()
-        super().__init__(graph, noise_var=noise_var)
-        self.eps, self.accuracy = checked_share("eps", eps), checked_share("accuracy", accuracy)
-        check_whole("max_work", max_work)
-        self.max_work = int(max_work)
-        self.history = Table(graph.n_users, graph.n_arms)
-        self.certified = checked_flag("certified", certified)
-        self._configure(graph, self._noise_var)
-        self._reset()
-        self._warm_up()
-
-    # The belief
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes held by the belief."""
-        own = 0 if self._own is None else self._own.nbytes
-        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes + own
-
-    @property
-    def n_waiting(self) -> int:
-        """Users whose residual is above the threshold, and waits to be pushed on."""
-        return self._residual.n_waiting
-
-    def read(self, user: int, arms: Index) -> tuple[Array, Array]:
-        """Returns mean and an upper bound of the std; a block that is missing or stale is computed, and kept."""
-        place = self._marginals.slot[user]
-        if place < 0 or self._is_stale(place):
-            self._marginals.put(user, *self._bounds.marginal(user, self._data))
-        return self._read(user, arms, self._marginals.matrix[self._marginals.slot[user]])
-
-    def peek(self, user: int, arms: Index) -> tuple[Array, Array]:
-        """Returns mean and std, and keeps nothing."""
-        return self._read(user, arms, self._block(user))
-
-    def read_means(self, users: Index, arms: Index) -> Array:
-        """Returns the means of the same arms for several users, a row each."""
-        rows = self._rows(arms)
-        if self._mixed:
-            return np.array([self._mean(user, rows) for user in users.tolist()])
-        return np.asarray(self._residual.weights[users] @ rows.T)
-
-    def std_bound(self, user: int, arms: Index) -> Array:
-        """Returns an upper bound of the std by one scalar solve and the user's own rewards, where none is kept."""
-        place = self._marginals.slot[user]
-        block = self._bounds.by_own_data(user, self._data) if place < 0 else self._marginals.matrix[place]
-        return self._read(user, arms, block)[1]
-
-    def read_covariance(self, user: int, arms: Index) -> Array:
-        """Returns the joint covariance, or rather one that is above it."""
-        rows = self._rows(arms)
-        return np.asarray(rows @ self._block(user) @ rows.T)
-
-    def prior_std(self, user: int, arms: Any = None) -> Array:
-        """Returns the std of these arms before any observation, or a little more: by half the accuracy at most."""
-        rows = self.checked_arms(arms)
-        return np.sqrt(self._bounds.prior_variance(self.checked_user(user)) * self.kernel.arm_diag(rows))
-
-    def error_bound(self, user: int, arms: Any = None) -> Array:
-        """Returns how far the mean of each of these arms can be from the exact one, at most. O(users that wait).
-
-        By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
-        """
-        return self._error(self.checked_user(user), self.checked_arms(arms))
-
-    def _error(self, user: int, arms: Index) -> Array:
-        size = np.sqrt(self.kernel.arm_diag(arms))
-        if self._own is not None:
-            size = np.linalg.norm(self._own.rows(user, self._rows(arms))[0], axis=1)
-        bound = np.asarray(self._residual.level() * self.kernel.reach[user] * size)
-        return bound if self._common is None else bound + self._doubt() * self._common.spread[user] * size
-
-    def _doubt(self) -> float:
-        """Returns how far the common weights can be off, computed once after each change."""
-        if self._doubted < 0 and self._common is not None:
-            self._doubted = self._common.doubt(self._residual)
-        return self._doubted
-
-    def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
-        """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
-
-        By one solve for that pair, with a common part one for all users, so within what the solve leaves; nothing is
-        kept.
-        """
-        row, scaled = self.kernel.features[arm], self._rows(arms) * (counts / self._noise_var)[:, None]
-        shared = row if self._own is None else self._own.rows(user, row[None, :])[0][0]
-        if self._common is not None:
-            found = shared_field(self.kernel, self._data, self._common, user, shared)[users]
-        else:
-            self._solve(user, shared, finer=self.eps)
-            places = self._work.place[users]
-            found = np.where((places >= 0)[:, None], self._work.solution[places], 0.0)
-        if self._own is None:
-            pulled = np.einsum("ij,ij->i", scaled, found)
-        else:
-            pulled = whole_products(self._own, user, row, users, scaled, found)
-        alone = row @ self._bounds.by_own_data(user, self._data)
-        return pulled, np.where(users == user, scaled @ alone, 0.0)
-
-    def read_certain(self, user: int, arms: Index, factor: float) -> Certain:
-        """Returns mean and std as `read` does, refined until the highest mean + factor * std is certain, if it can be.
-
-        Certain is what these features' exact belief would choose; `kernel.feature_error` says what they miss. With an
-        own or common part nothing is refined: the bounds at hand decide.
-        """
-        belief = self.read(user, arms)
-        if isinstance(self._bounds, MixedBounds):
-            lowest = np.sqrt(self._quadratic(arms, self._bounds.lowest(user, self._data)))
-            return self._certainty.settled(arms, belief, self._error(user, arms), lowest, factor)
-        return self._certainty.decide(user, arms, belief, factor, self._data, self._residual)
-
-    def variance_bounds(self, user: int, arms: Any = None) -> tuple[Array, Array]:
-        """Returns a lower and an upper bound of the variance of each of these arms, within the accuracy if work allows.
-
-        Both are of the function, without noise. One solve for each arm of distinct features.
-        """
-        row, rows = self.checked_user(user), self.checked_arms(arms)
-        belief = self.peek(row, rows)
-        if isinstance(self._bounds, MixedBounds):
-            return self._quadratic(rows, self._bounds.lowest(row, self._data)), belief[1] ** 2
-        return self._certainty.variances(row, rows, belief, self.accuracy, self._data, self._residual)
-
-    def _rows(self, arms: Index) -> Array:
-        return self.kernel.features.take(arms, axis=0)
-
-    def _read(self, user: int, arms: Index, block: Array) -> tuple[Array, Array]:
-        rows = self._rows(arms)
-        variance = np.einsum("ij,ij->i", rows @ block, rows)
-        return self._mean(user, rows), np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
-
-    def _mean(self, user: int, rows: Array) -> Array:
-        weights = self._residual.weights[user]
-        if not self._mixed:
-            return np.asarray(rows @ weights)
-        shared, more = (rows, 0.0) if self._own is None else self._own.rows(user, rows)
-        return np.asarray(shared @ (weights + self._residual.shift) + more)
-
-    def _quadratic(self, arms: Index, block: Array) -> Array:
-        rows = self._rows(arms)
-        return np.asarray(np.maximum(np.einsum("ij,ij->i", rows @ block, rows), 0.0))
-
-    def _is_stale(self, place: int) -> bool:
-        return bool(
-            self._marginals.stale[place] > STALE_SHARE * self._fineness * np.trace(self._marginals.matrix[place])
-        )
-
-    def _block(self, user: int) -> Array:
-        place = self._marginals.slot[user]
-        return self._bounds.marginal(user, self._data)[0] if place < 0 else self._marginals.matrix[place]
-
-    @property
-    def info_gain(self) -> float:
-        """A lower bound of log det(I + K/noise_var) over all observations. O(rewards) once after a change of edges."""
-        self._sum_again()
-        return self._info_gain + (0.0 if self._common is None else self._common.gain())
-
-    @property
-    def log_marginal_likelihood(self) -> float:
-        """About log p(rewards); with an own or common part from the means at all pairs: O(users + pairs) then."""
-        self._sum_again()
-        if not self._mixed or not len(self.history):
-            return self._log_likelihood
-        return likelihood(self.kernel, self._data, self._residual, self.info_gain)
 
     # Learning
 
@@ -391,13 +189,6 @@ class SparseModel(ConditionedModel):
         self._shrink(user, seen[0], seen[2], lowest, highest)
         return lowest, gap
 
-    def _solve(self, user: int, row: Array, finer: float = 1.0) -> None:
-        """Solves A z = e_u (x) row so far that the nearest are reached; `repair` goes on where it matters."""
-        share = min(COARSE, self.kernel.ridge / float(self.kernel.diagonal[user]))
-        threshold = finer * share * float(np.linalg.norm(row)) / float(self.kernel.shape[user])
-        self._work.start(user, row)
-        self._work.run(self._push.push_local, self._data, threshold, self.max_work)
-
     def _shrink(self, user: int, row: Array, noise: float, lowest: float, highest: float) -> None:
         work, cached, off = self._work, self._marginals, self._work.level()
         solution = work.solution if self._own is None else self._own.whole_rows(work, cached.slot)
@@ -455,50 +246,7 @@ class SparseModel(ConditionedModel):
             part.lengthen(n_users)
         self._bounds.lengthen(n_users, self._fineness)
 
-    def _sum_again(self) -> None:
-        if self._sums_are_old:
-            fresh = self._fresh()
-            self._info_gain, self._log_likelihood = fresh._info_gain, fresh._log_likelihood
-            self._sums_are_old = False
-
     # Bookkeeping
-
-    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
-        graph = require_graph(kernel)
-        super()._configure(graph, noise_var)
-        self._work = Workspace(graph, (graph.features.shape[1],))
-        if graph is not self._grown:
-            self._grown = None
-        self._mixed = graph.own > 0 or graph.common > 0
-        kind = MixedBounds if self._mixed else Bounds
-        self._bounds = kind(self._push, graph, accuracy=self._fineness, most=self.max_work)
-        self._certainty = Certainty(self._push, graph, most=self.max_work)
-
-    @property
-    def _fineness(self) -> float:
-        """The accuracy, or a finer one: a handful of users know much of each other.
-
-        Their stds would be too large by a tenth, and choices the worse.
-        """
-        return self.accuracy / (FINER_STDS if self.kernel.n_users <= HANDFUL else 1.0)
-
-    def _detach(self) -> None:
-        self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
-
-    def _reset(self) -> None:
-        eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
-        self._residual = Residual(self._push, self.kernel, eps)
-        self._data = DataBlocks(self.kernel, self.history, self._noise_var)
-        self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
-        own, common = self.kernel.own, self.kernel.common
-        self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
-        self._common = Common(self.kernel, self.eps) if common > 0 else None
-        self._doubted, self._sums_are_old = -1.0, False  # not computed yet, and nothing to sum
-        self._attach()
-
-    def _attach(self) -> None:
-        if isinstance(self._bounds, MixedBounds):
-            self._bounds.attach(self._own, self._common)
 
     def _warm_up(self) -> None:
         """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
@@ -540,33 +288,3 @@ class SparseModel(ConditionedModel):
             f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "
             f"prior variance at most.{doubt}"
         )
-
-    def _belief(self) -> dict[str, Any]:
-        options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
-        options |= {"certified": self.certified}
-        parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
-        more = {"own": self._own, "common": self._common}
-        grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
-        return options | parts | {name: part.state() for name, part in more.items() if part is not None} | grown
-
-    def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
-        return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
-
-    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
-        if "growth" in state and not require_graph(kernel).has_grown:
-            kernel = self._grown = require_graph(kernel).growing(state["growth"])
-        super()._restore(state, kernel)
-        self._push = load_push()
-        self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
-        self.certified = state.get("certified", False)  # files of before know nothing of it
-        self._configure(kernel, self._noise_var)
-        self._reset()
-        self._warm_up()
-        self._residual.take(state["residual"])
-        self._data.take(state["data"])
-        self._marginals.take(state["marginals"])
-        if self._own is not None:
-            self._own.take(state["own"])
-        if self._common is not None:
-            self._common.take(state["common"])
-        self._sums_are_old = state.get("sums_are_old", False)

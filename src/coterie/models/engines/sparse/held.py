@@ -1,0 +1,138 @@
+"""What a `SparseModel` holds: its options, the graph's rooms, and the parts that its belief is made of."""
+
+from abc import abstractmethod
+from typing import Any
+
+from coterie.kernels.graph import GraphKernel
+from coterie.kernels.joint import JointKernel
+from coterie.models.conditioned import ConditionedModel
+from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
+from coterie.models.engines.sparse.bounds import Bounds
+from coterie.models.engines.sparse.certainty import Certainty
+from coterie.models.engines.sparse.common import Common
+from coterie.models.engines.sparse.mixed import MixedBounds
+from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
+from coterie.models.engines.sparse.own import OwnParts
+from coterie.models.engines.sparse.residual import Residual
+from coterie.models.engines.sparse.table import Table
+from coterie.models.engines.sparse.workspace import Workspace
+from coterie.models.history import History
+from coterie.models.need import check_whole
+
+HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0
+
+
+class Held(ConditionedModel):
+    """Options and parts: made, taken apart for saving, and put together again. `SparseModel` says what they are for."""
+
+    engine = "sparse"
+    stages = False
+    kernel: GraphKernel
+    history: Table
+    _doubted: float
+    _grown: GraphKernel | None = None
+    _sums_are_old: bool
+
+    def __init__(
+        self,
+        kernel: JointKernel,
+        *,
+        noise_var: float = 0.01,
+        eps: float = 0.1,
+        accuracy: float = 0.05,
+        max_work: int = 150_000,
+        certified: bool = False,
+    ) -> None:
+        graph = require_graph(kernel)
+        self._push = load_push()
+        super().__init__(graph, noise_var=noise_var)
+        self.eps, self.accuracy = checked_share("eps", eps), checked_share("accuracy", accuracy)
+        check_whole("max_work", max_work)
+        self.max_work = int(max_work)
+        self.history = Table(graph.n_users, graph.n_arms)
+        self.certified = checked_flag("certified", certified)
+        self._configure(graph, self._noise_var)
+        self._reset()
+        self._warm_up()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the belief."""
+        own = 0 if self._own is None else self._own.nbytes
+        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes + own
+
+    @property
+    def n_waiting(self) -> int:
+        """Users whose residual is above the threshold, and waits to be pushed on."""
+        return self._residual.n_waiting
+
+    def _configure(self, kernel: JointKernel, noise_var: float) -> None:
+        graph = require_graph(kernel)
+        super()._configure(graph, noise_var)
+        self._work = Workspace(graph, (graph.features.shape[1],))
+        if graph is not self._grown:
+            self._grown = None
+        self._mixed = graph.own > 0 or graph.common > 0
+        kind = MixedBounds if self._mixed else Bounds
+        self._bounds = kind(self._push, graph, accuracy=self._fineness, most=self.max_work)
+        self._certainty = Certainty(self._push, graph, most=self.max_work)
+
+    @property
+    def _fineness(self) -> float:
+        """The accuracy, or a finer one: a handful of users know much of each other.
+
+        Their stds would be too large by a tenth, and choices the worse.
+        """
+        return self.accuracy / (FINER_STDS if self.kernel.n_users <= HANDFUL else 1.0)
+
+    def _detach(self) -> None:
+        self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
+
+    def _reset(self) -> None:
+        eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
+        self._residual = Residual(self._push, self.kernel, eps)
+        self._data = DataBlocks(self.kernel, self.history, self._noise_var)
+        self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
+        own, common = self.kernel.own, self.kernel.common
+        self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
+        self._common = Common(self.kernel, self.eps) if common > 0 else None
+        self._doubted, self._sums_are_old = -1.0, False  # not computed yet, and nothing to sum
+        self._attach()
+
+    def _attach(self) -> None:
+        if isinstance(self._bounds, MixedBounds):
+            self._bounds.attach(self._own, self._common)
+
+    @abstractmethod
+    def _warm_up(self) -> None:
+        """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
+
+    def _belief(self) -> dict[str, Any]:
+        options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
+        options |= {"certified": self.certified}
+        parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
+        more = {"own": self._own, "common": self._common}
+        grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
+        return options | parts | {name: part.state() for name, part in more.items() if part is not None} | grown
+
+    def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
+        return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        if "growth" in state and not require_graph(kernel).has_grown:
+            kernel = self._grown = require_graph(kernel).growing(state["growth"])
+        super()._restore(state, kernel)
+        self._push = load_push()
+        self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
+        self.certified = state.get("certified", False)  # files of before know nothing of it
+        self._configure(kernel, self._noise_var)
+        self._reset()
+        self._warm_up()
+        self._residual.take(state["residual"])
+        self._data.take(state["data"])
+        self._marginals.take(state["marginals"])
+        if self._own is not None:
+            self._own.take(state["own"])
+        if self._common is not None:
+            self._common.take(state["common"])
+        self._sums_are_old = state.get("sums_are_old", False)
