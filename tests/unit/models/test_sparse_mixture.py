@@ -277,3 +277,12 @@ def test_all_is_compiled_when_the_model_is_made(normalised: bool) -> None:
     for user in play(model, reference, 20):
         model.predict(user)
     assert compiled() == before
+
+
+@pytest.mark.parametrize(("own", "common"), PARTS)
+def test_means_of_everybody_are_those_of_each_and_follow_rewards(own: float, common: float) -> None:
+    model, reference = make_pair(ct.make_graph("sbm", 30, seed=1), own, common)
+    for _ in play(model, reference, 20):
+        together = model.read_means(np.arange(30), np.arange(N_ARMS))
+        alone = np.array([model.peek(user, np.arange(N_ARMS))[0] for user in range(30)])
+        np.testing.assert_allclose(together, alone, atol=1e-9)

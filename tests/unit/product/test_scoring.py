@@ -117,3 +117,13 @@ def test_ids_that_make_no_column_are_refused(tmp_path: Path) -> None:
         ct.score_all(policy, to=tmp_path / "scores.parquet")
     assert list(tmp_path.iterdir()) == []
     assert ct.score_all(policy, top=1)["user"] == ["ana", 1]
+
+
+def test_scores_of_learned_hyperparameters_are_in_the_rewards_units() -> None:
+    graph, rng = ct.make_graph("sbm", 40, seed=1), np.random.default_rng(0)
+    policy = ct.make_policy("auto-ucb", graph=graph, arms=ct.ArmPool(rng.normal(size=(6, 2))), engine="sparse")
+    for _ in range(40):
+        policy.update(int(rng.integers(40)), int(rng.integers(6)), float(100 + rng.normal()))
+    best = ct.score_all(policy, users=[3], top=6)
+    mean, _ = policy.predict(3)
+    np.testing.assert_allclose(best["mean"], np.sort(mean)[::-1])

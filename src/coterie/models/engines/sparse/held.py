@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
+from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.conditioned import ConditionedModel
@@ -32,6 +33,7 @@ class Held(ConditionedModel):
     _doubted: float
     _grown: GraphKernel | None = None
     _sums_are_old: bool
+    _everybody: Array | None  # the weights of all users, as they were when last asked for
 
     def __init__(
         self,
@@ -97,6 +99,7 @@ class Held(ConditionedModel):
         self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
         self._common = Common(self.kernel, self.eps) if common > 0 else None
         self._doubted, self._sums_are_old = -1.0, False  # not computed yet, and nothing to sum
+        self._everybody = None
         self._attach()
 
     def _attach(self) -> None:

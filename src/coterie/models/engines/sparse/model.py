@@ -146,6 +146,7 @@ class SparseModel(Reading):
 
     def _mend(self) -> None:
         """Goes on where a reward leaves residuals; where common weights are known better, kept variances grow stale."""
+        self._everybody = None
         if self._common is None or not self._residual.few:
             self._residual.repair(self._data, self.max_work)
         if self._common is None:
@@ -225,7 +226,7 @@ class SparseModel(Reading):
             self._grown = self.kernel.growing()
             self._configure(self._grown, self._noise_var)
             self._attach()
-        growth = self.kernel.follow(change)
+        growth, self._everybody = self.kernel.follow(change), None
         self._lengthen(self.kernel.n_users)
         self._residual.follow(self.kernel, growth, self._data)
         self._data.follow(self.kernel, growth.diagonal)

@@ -32,10 +32,9 @@ class Reading(Held):
 
     def read_means(self, users: Index, arms: Index) -> Array:
         """Returns the means of the same arms for several users, a row each."""
-        rows = self._rows(arms)
-        if self._mixed:
-            return np.array([self._mean(user, rows) for user in users.tolist()])
-        return np.asarray(self._residual.weights[users] @ rows.T)
+        if self._everybody is None:
+            self._everybody = self._residual.whole(self._data)
+        return np.asarray(self._everybody[users] @ self._rows(arms).T)
 
     def std_bound(self, user: int, arms: Index) -> Array:
         """Returns an upper bound of the std by one scalar solve and the user's own rewards, where none is kept."""
