@@ -62,6 +62,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sampling, "WHOLE", 50)
     monkeypatch.setattr("coterie.policies.auto.neighbourhoods.WHOLE", 50)
     monkeypatch.setattr(large, "AT_ONCE", 16)
+    monkeypatch.setattr(large, "FEW", 50)
 
 
 def make(**options: Any) -> LargeAutoPolicy:

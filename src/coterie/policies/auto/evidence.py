@@ -34,7 +34,7 @@ class Evidence:
         self._repeats = float(self._counts.sum()) - len(order)
         self._by_user = _Blocks(self._users)
         self._by_arm = _Blocks(self._arms)
-        n_users, n_arms = len(parts.eigenvalues), len(parts.products)
+        n_users, n_arms = parts.n_users, len(parts.products)
         self._user_places = (self._users[:, None] * n_users + self._users).ravel()
         self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
         self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
@@ -42,7 +42,7 @@ class Evidence:
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
         h, parts = Hyper(*point), self.parts
-        n_users, n_arms = len(parts.eigenvalues), len(parts.products)
+        n_users, n_arms = parts.n_users, len(parts.products)
         graph, change = parts.graph_part(h.ridge)
         smooth, w = parts.smooth_part(h.lengthscale), h.linear_share
         user_cov = exp(h.graph) * graph + exp(h.common)

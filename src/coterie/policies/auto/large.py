@@ -20,7 +20,7 @@ from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
 
-AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
+AT_ONCE, FEW = 64, 500  # rewards and users up to which a fit takes no time worth mentioning
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
 
 
@@ -49,10 +49,11 @@ class Begun(NamedTuple):
 class LargeAutoPolicy(AutoPolicy):
     """`AutoPolicy` on a graph of which no matrix can be made.
 
-    Up to 2,000 users a fit sees the whole graph, and is the same as `AutoPolicy`'s. Beyond, it looks at neighbourhoods
-    of users with rewards, 1,500 pairs at most; and past the first 64 rewards it does not hold up decisions: it goes on
-    in a thread, its model follows the rewards that come in meanwhile, and it is taken after a quarter more of them,
-    however long it took. So the same rewards give the same choices on any machine.
+    Up to 2,000 users a fit knows the whole graph, beyond that neighbourhoods of users with rewards; it looks at 1,500
+    pairs at most. Up to 500 users it comes when `AutoPolicy`'s does, and is the same. Among more, past the first 64
+    rewards, it does not hold up decisions: it goes on in a thread, its model follows the rewards that come in
+    meanwhile, and it is taken after a quarter more of them, however long it took. So the same rewards give the same
+    choices on any machine.
 
     A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
     its model follows the change as it does rewards.
@@ -155,7 +156,7 @@ class LargeAutoPolicy(AutoPolicy):
             if t >= begun.due:
                 self._take_fit(begun)
         elif self.settings_are_due(t) and t != self._last_fit():
-            if t <= AT_ONCE or self.ground.is_whole:
+            if t <= AT_ONCE or self.graph.n_users <= FEW:
                 self._refit(t)
             else:
                 self._begun = self._begin_fit(t)

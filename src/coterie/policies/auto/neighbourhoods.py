@@ -71,11 +71,6 @@ class Neighbourhoods:
         """Returns what (L + ridge I)^-1 is multiplied by."""
         return exp(hyper.graph) / self.mean_gain(hyper.ridge)
 
-    @property
-    def is_whole(self) -> bool:
-        """Whether the graph is so small that fits see all of it."""
-        return self._whole is not None
-
     def evidence(self, history: History, t: int, shift: float = 0.0) -> Evidence:
         """Returns the evidence of rewards, less a number, of some neighbourhoods, drawn anew for each number t."""
         rng = np.random.default_rng([self._seed, t])
@@ -86,7 +81,7 @@ class Neighbourhoods:
         arms, columns = np.unique(history.arm_array()[sample.rows], return_inverse=True)
         features = self._arms.features[arms]
         if self._whole is not None:
-            parts = self._parts_like(self._whole, features)
+            parts = self._parts_like(self._whole, sample.users, features)
         else:
             laplacian = neighbourhood_laplacian(self.graph, sample.users)
             parts = self._parts(laplacian, features, density=self.density)
@@ -135,12 +130,12 @@ class Neighbourhoods:
             density=density,
         )
 
-    def _parts_like(self, whole: Parts, features: Array) -> Parts:
-        """Returns the parts of the whole graph with other arms."""
+    def _parts_like(self, whole: Parts, users: Index, features: Array) -> Parts:
+        """Returns the parts of the whole graph for some of its users, with other arms."""
         arms = self._parts(np.zeros((1, 1)), features, density=None)
         return Parts(
             whole.eigenvalues,
-            whole.eigenvectors,
+            whole.eigenvectors[users],
             arms.squared_distance,
             arms.products,
             self.mean_degree,

@@ -112,7 +112,8 @@ class Density(NamedTuple):
 class Parts:
     """One eigendecomposition of the graph and one table of the arms serve all hyperparameters.
 
-    Where the users are a sample of those of a larger graph, `density` is that of all.
+    The eigenvectors may have rows for some of the users only. Where the graph itself is a part of a larger one,
+    `density` is that of all.
     """
 
     eigenvalues: Array
@@ -139,6 +140,11 @@ class Parts:
         np.fill_diagonal(distance, 0.0)
         scale = float(norms.mean()) if mean_square is None else mean_square
         return cls(np.maximum(values, 0.0), vectors, distance, products / scale if scale > 0 else products, **rest)
+
+    @property
+    def n_users(self) -> int:
+        """How many users there are rows for."""
+        return len(self.eigenvectors)
 
     def graph_part(self, ridge: float) -> tuple[Array, Array]:
         """Returns G for this log ridge, and the derivative of its spectrum in the log ridge."""

@@ -31,21 +31,17 @@ class Sample(NamedTuple):
 
 
 def draw_sample(graph: UserGraph, history: History, rng: np.random.Generator) -> Sample:
-    """Returns users with all their pairs, neighbours together, until there are enough pairs or users.
-
-    Where the graph is small enough to be looked at as a whole, all users count and only the pairs are some.
-    """
-    users, whole = history.user_array(), graph.n_users <= WHOLE
-    if whole and len(users) <= MOST_PAIRS:
-        return Sample(np.arange(graph.n_users), np.arange(len(users)), users)
+    """Returns users with all their pairs, neighbours together, until there are enough pairs or users."""
+    users = history.user_array()
+    if len(users) <= MOST_PAIRS and graph.n_users <= WHOLE:
+        chosen, places = np.unique(users, return_inverse=True)
+        return Sample(chosen, np.arange(len(users)), places)
     counts = np.bincount(users, minlength=graph.n_users)
     chosen = _gathered(graph.weights, counts, rng)
     numbers = np.full(graph.n_users, -1)
     numbers[chosen] = np.arange(len(chosen))
     rows = np.flatnonzero(numbers[users] >= 0)
     rows = rows[np.argsort(numbers[users[rows]], kind="stable")][:MOST_PAIRS]
-    if whole:
-        return Sample(np.arange(graph.n_users), rows, users[rows])
     kept = chosen[: numbers[users[rows[-1]]] + 1]
     return Sample(kept, rows, numbers[users[rows]])
 
