@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, Green, Linear, SquaredExponential, UserKernel
 from coterie.kernels.graph import MAX_FEATURES
+from coterie.models.choose import OPTIONS
 from coterie.models.large import Sizes, is_for_sparse
+from coterie.models.memory import check_users_fit
 from coterie.models.need import check_whole
 from coterie.policies.auto.fitting import first_ridge
 
@@ -31,6 +34,8 @@ def suited_engine(
         >>> suited_engine("auto", Green(), make_graph("ring", 10), Linear(), ArmPool(np.eye(2)))
         ('auto', '')
     """
+    if engine != "sparse" and isinstance(users, Green) and (engine != "auto" or arms is None or users.power != 1.0):
+        check_users_fit(graph.n_users)
     if engine != "auto" or arms is None or not isinstance(users, Green) or users.power != 1.0:
         return engine, ""
     given = engine_options if isinstance(engine_options, Mapping) else {}  # what is not is refused where it is used
@@ -55,6 +60,7 @@ def suited_for_auto(
 ) -> tuple[str, str]:
     """Returns the same for a policy that learns its ridge: by the one it starts from."""
     if bernoulli:
+        check_users_fit(graph.n_users)
         return engine, ""
     users = Green(laplacian_ridge=first_ridge(float(np.mean(graph.degrees))))
     return suited_engine(engine, users, graph, SquaredExponential(), arms, expected_rounds, engine_options)
@@ -80,8 +86,18 @@ def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[
     Examples:
         >>> feature_options("sparse", {"eps": 0.5, "max_features": 8})
         ({'max_features': 8}, {'eps': 0.5})
+
+    Raises:
+        UnknownNameError: If an option is neither's.
     """
     if engine != "sparse" or not isinstance(given, Mapping):
         return {}, given
+    known = sorted(OPTIONS["sparse"].union(FEATURE_OPTIONS))
+    for name in given:
+        if name not in known and name != "memory_limit":
+            rule = f"options of engine 'sparse' are {listed(known)}"
+            raise UnknownNameError(
+                f"engine option {name!r} is unknown", rule, or_similar(name, known, "Use one of these")
+            )
     features = {name: given[name] for name in FEATURE_OPTIONS if name in given}
     return features, {name: value for name, value in given.items() if name not in FEATURE_OPTIONS}
