@@ -62,7 +62,9 @@ def _of_file(path: Path, names: tuple[str, ...]) -> Iterator[Any]:
         if isinstance(error, InputError):
             raise
         raise SavedFileError(
-            f"{str(path)!r} cannot be read: {error}", "rewards are in a Parquet file", "Check the path"
+            f"{str(path)!r} cannot be read: {error}",
+            "rewards are in a Parquet file",
+            "Check the path, or pass a dataframe",
         ) from None
 
 

@@ -285,7 +285,8 @@ class SparseModel(Reading):
         doubt = "" if self._common is None else f" What all have in common is known to within {self._doubt():.2g}."
         return (
             f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
-            f"users whose residual waits; {len(self._data)} users have data, {len(self._marginals)} a variance kept. "
+            f"users whose residual waits; {len(self._data)} users have a matrix of their data by now, "
+            f"{len(self._marginals)} a variance kept. "
             f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "
             f"prior variance at most.{doubt}"
         )

@@ -55,6 +55,9 @@ class Reading(Held):
     def error_bound(self, user: int, arms: Any = None) -> Array:
         """Returns how far the mean of each of these arms can be from the exact one, at most. O(users that wait).
 
+        Users are rows of the graph, arms rows of the pool. The exact mean is that of the kernel's features; what these
+        miss of the arm kernel, as `explain()` says, comes on top.
+
         By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
         """
         return self._error(self.checked_user(user), self.checked_arms(arms))
