@@ -27,7 +27,7 @@ EXACT = 1e-3
 ROUNDING = 1e-12
 CUT = 1e-9
 MOST_STEPS = 200
-MOST_USERS = 2000
+MOST_USERS = 1000  # of a half
 
 
 class Common:
@@ -41,6 +41,7 @@ class Common:
         spread: How far a change of the common weights moves those of each user, at most.
         ratio: spread <= ratio * reach.
         covariance: An upper bound of the common weights' covariance, and `size` its largest eigenvalue.
+        halves: The same from the data of users of even and of odd number alone, among many.
     """
 
     def __init__(self, kernel: GraphKernel, eps: float) -> None:
@@ -49,7 +50,7 @@ class Common:
         self.total = np.zeros((width, width))  # of all users' blocks
         self.pull, self.spread = np.full(kernel.n_users, kernel.ridge), np.ones(kernel.n_users)
         self._measure()
-        self.covariance, self.size = kernel.common * np.eye(width), kernel.common
+        self._forget()
         self._count, self._next_look, self._next_bound = 0, 1.0, 1.0
 
     def _measure(self) -> None:
@@ -72,8 +73,16 @@ class Common:
             self._room.lengthen(self, kernel.n_users, pull=kernel.ridge, spread=1.0)
         self._measure()
         if growth.covariance_grows:
-            self.covariance, self.size = kernel.common * np.eye(len(self.total)), kernel.common
+            self._forget()
             self._next_bound = 1.0
+
+    def _forget(self) -> None:
+        prior = self._kernel.common * np.eye(len(self.total))
+        self.covariance, self.size, self.halves = prior, self._kernel.common, np.stack([prior, prior])
+
+    def without(self, user: int) -> Array:
+        """Returns an upper bound of the covariance of the common weights that does not go by a user's own data."""
+        return np.asarray(self.halves[1 - user % 2])
 
     # What is stated
 
@@ -165,13 +174,21 @@ class Common:
         if self._count < self._next_bound:
             return 0.0
         self._next_bound = self._count * (FEW_GROWTH if residual.few else MANY_GROWTH)
-        known = self._known_exactly(data) if residual.few else self._known_at_least(data)
-        fresh = symmetric(np.asarray(np.linalg.inv(np.eye(data.width) / self._kernel.common + (1 - CUT) * known)))
+        if residual.few:
+            fresh = self._bounded_by(self._known_exactly(data))
+        else:
+            users = users_of(data)[: 2 * MOST_USERS]
+            known = [self._known_at_least(data, [user for user in users if user % 2 == side]) for side in (0, 1)]
+            self.halves = np.stack([self._bounded_by(each) for each in known])
+            fresh = min(self.halves, key=np.trace)
         fell = float(np.trace(self.covariance) - np.trace(fresh))
         if fell <= 0:
             return 0.0
         self.covariance, self.size = fresh, float(np.linalg.eigvalsh(fresh)[-1])
         return fell
+
+    def _bounded_by(self, known: Array) -> Array:
+        return symmetric(np.asarray(np.linalg.inv(np.eye(len(known)) / self._kernel.common + (1 - CUT) * known)))
 
     def _known_exactly(self, data: DataBlocks) -> Array:
         """Returns sum C - C' A^-1 C by one solve for each feature, or a little less by how far these came."""
@@ -186,13 +203,14 @@ class Common:
         c, x, r, total = (np.array(each).T for each in zip(*columns, strict=True))
         return positive(total - symmetric(c.T @ x) - symmetric(x.T @ r) - (r.T @ r) / kernel.ridge)
 
-    def _known_at_least(self, data: DataBlocks) -> Array:
-        """Returns a lower bound of the same: what the mean of users with data says, each weighed by their block.
+    def _known_at_least(self, data: DataBlocks, users: list[int]) -> Array:
+        """Returns a lower bound of the same: what the mean of some users says, each weighed by their block.
 
         Its variance is Q^-1 + Q^-1 (sum_uv C_u G_uv C_v) Q^-1, Q = sum C, G = L_rho^-1 >= 0. With p_u = sum_v G_uv over
         these users the middle is at most sum_u p_u C_u^2. Some users are enough: fewer only say less.
         """
-        users = users_of(data)[:MOST_USERS]
+        if not users:
+            return np.zeros((data.width, data.width))
         blocks = np.array([data.block(user) for user in users])
         total = blocks.sum(axis=0)
         scaled = (np.sqrt(self._sums(users))[:, None, None] * blocks).reshape(-1, data.width)
@@ -215,12 +233,14 @@ class Common:
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit."""
         marks = {"count": self._count, "next_look": self._next_look, "next_bound": self._next_bound}
-        return marks | {"total": self.total, "covariance": self.covariance, "size": self.size}
+        held = {"covariance": self.covariance, "size": self.size, "halves": self.halves}
+        return marks | {"total": self.total} | held
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.total, self.covariance, self.size = state["total"], state["covariance"], state["size"]
         self._count, self._next_look, self._next_bound = state["count"], state["next_look"], state["next_bound"]
+        self.halves = state["halves"]
 
 
 def users_of(data: DataBlocks) -> list[int]:

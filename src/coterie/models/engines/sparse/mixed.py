@@ -38,26 +38,33 @@ class MixedBounds(Bounds):
         missed = self._known_by_others(data)
         if self.common is not None:
             graph = super().prior_variance(user)
-            best = min([best, *self._by_common_data(user, graph, self.common, data)], key=np.trace)
+            best = min([best, *self._by_common_data(user, graph, self.common, data)], key=self._shown)
             missed += self._gain_of_solving(user, graph, self.common, best, data)
         if missed <= WORTH_A_BLOCK * self._accuracy * np.trace(best):
             return best, missed
         found = self._by_all_data(user, data)
         return (found if np.trace(found) < np.trace(best) else best), 0.0
 
+    def _shown(self, matrix: Array) -> float:
+        """Returns the mean variance of the pool's arms: what a covariance is worth, whatever it says of other rows."""
+        features = self._kernel.features
+        return float(np.einsum("ij,ij->", features @ matrix, features)) / len(features)
+
     def _by_common_data(self, user: int, graph: float, common: Common, data: DataBlocks) -> list[Array]:
         """Returns bounds by what everybody's data say of the common part, without a solve.
 
-        Cov(g_u + k) = [A^-1]_uu + J_u Cov(k) J_u', and |J_u| is bounded. Before a user's first reward besides, however
-        g_u and k depend on each other, it is at most (1 + t) Cov(g_u) + (1 + 1/t) Cov(k).
+        Cov(g_u + k) = [A^-1]_uu + J_u Cov(k) J_u', and |J_u| is bounded. Besides, given others' data, it is at most
+        (1 + t) Cov(g_u) + (1 + 1/t) Cov(k) however the two depend on each other; then the user's own data come on top.
         """
         eye, is_new = np.eye(self._width), data.slot[user] == NONE
         alone = graph * eye if is_new else np.linalg.inv(eye / graph + data.block(user))
-        found = [alone + common.size * float(common.spread[user]) ** 2 * eye]
-        if is_new:
-            share = np.sqrt(np.trace(common.covariance) / (self._width * graph))
-            found.append((1 + share) * graph * eye + (1 + 1 / share) * common.covariance)
-        return [self._whole(user, shared) for shared in found]
+        found = [self._whole(user, alone + common.size * float(common.spread[user]) ** 2 * eye)]
+        if is_new or self._kernel.n_users > FEW:
+            known = common.covariance if self._kernel.n_users <= FEW else common.without(user)
+            share = np.sqrt(self._shown(known) / max(self._shown(graph * eye), np.finfo(float).tiny))
+            shared = (1 + share) * graph * eye + (1 + 1 / share) * known + self._kernel.own * eye
+            found.append(shared if is_new else np.asarray(np.linalg.inv(np.linalg.inv(shared) + data.precision(user))))
+        return [symmetric(np.asarray(each)) for each in found]
 
     def _gain_of_solving(self, user: int, graph: float, common: Common, best: Array, data: DataBlocks) -> float:
         """Returns about by how much a solve on the whole graph would lower the trace; only few users can afford it."""

@@ -282,7 +282,8 @@ class SparseModel(Reading):
 
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it states."""
-        doubt = "" if self._common is None else f" What all have in common is known to within {self._doubt():.2g}."
+        loose = self._common is not None and not self._residual.few
+        doubt = " What all have in common may be off by more: `error_bound` says how far." if loose else ""
         return (
             f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
             f"users whose residual waits; {len(self._data)} users have a matrix of their data by now, "
