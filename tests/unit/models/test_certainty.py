@@ -154,3 +154,12 @@ def test_the_option_is_kept_and_checked() -> None:
     assert restored.certified
     with pytest.raises(ParameterError, match="certified is 1"):
         make_model(kernel, engine="sparse", engine_options={"certified": 1})
+
+
+def test_an_arm_without_features_ends_a_decision_as_any_other() -> None:
+    kernel = GraphKernel(ct.make_graph("ring", 30), np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]))
+    model = SparseModel(kernel, certified=True)
+    model._certainty._most = 10**9
+    model.update(0, 1, 0.0)
+    model.update(0, 2, 0.0)
+    assert not model.read_certain(0, np.arange(3), 0.0).certain

@@ -65,7 +65,7 @@ class Contender:
     def finished(self) -> bool:
         """Whether a finer solve would say no more."""
         least = FINEST * self._size / float(self._kernel.shape[self._user])
-        return self._whole is not None or self._threshold < least
+        return self._whole is not None or self._threshold <= least  # a row of zeros is, at once
 
     def refine(self, data: DataBlocks, most: int) -> int:
         """Solves further, with so much work at most, and returns the work done."""
