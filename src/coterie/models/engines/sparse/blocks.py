@@ -78,6 +78,7 @@ class UserBlocks:
 
     def take(self, state: dict[str, Any]) -> Self:
         """Takes the blocks of a state, and returns itself."""
+        self._let_go()  # of blocks that a warm-up made: their users may have none in the state
         self.users = state["users"].tolist()
         self.slot[state["users"]] = np.arange(len(self.users))
         for name in self._names:
