@@ -301,3 +301,18 @@ def test_what_all_share_makes_stds_small_among_many() -> None:
     for user in (3, 4, 700):
         graph_part = float(np.sqrt(0.45)) * np.linalg.norm(features, axis=1)  # 1 / sqrt(5) is a ring's, ridge 1
         assert (model.predict(user)[1] < 1.5 * graph_part + 0.1).all()
+
+
+@pytest.mark.parametrize(("own", "common"), PARTS)
+def test_a_fit_that_is_interrupted_leaves_the_bounds_as_they_were(own: float, common: float) -> None:
+    def interrupt(step: int, above: float) -> None:
+        raise KeyboardInterrupt
+
+    model, reference = make_pair(ct.make_graph("ring", 6), own, common)
+    for _ in play(model, reference, 5):
+        pass
+    rows = model.checked_batch(list(range(6)) * 20, [0, 1, 2, 3] * 30, [1.0] * 120)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(rows, interrupt)
+    for user in range(6):
+        assert np.all(model.predict(user)[1] >= reference.predict(user)[1] * (1 - TINY))

@@ -95,6 +95,7 @@ class SparseModel(Reading):
             return self._settle(progress)
         except BaseException:  # whatever it was, an interruption too: the belief that was there comes back
             self.__dict__.update(before)
+            self._attach()  # bounds know the parts that were made for the fit
             raise
 
     def _is_worth_a_fit(self, n_rows: int) -> bool:
