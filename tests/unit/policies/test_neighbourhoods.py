@@ -1,6 +1,7 @@
 """Fits on graphs of any size: the same as on the whole where that is looked at, near it where it is sampled."""
 
 from math import exp
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -113,3 +114,21 @@ def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
         broken.found()
     with pytest.raises(ZeroDivisionError):
         broken.finish()
+
+
+def test_in_a_forked_process_it_begins_anew_and_comes_to_the_same() -> None:
+    def note(name: str) -> Any:
+        return lambda made: made.append(name)
+
+    def find() -> int:
+        begun.append(1)
+        return 7
+
+    begun: list[int] = []
+    ahead = Ahead(find, lambda _: cast(Any, []))
+    ahead.follow(note("first"))
+    ahead.finish()
+    ahead._process = -1  # as a child sees it, where no thread is left
+    ahead.follow(note("second"))
+    assert ahead.finish() == (7, ["first", "second"])
+    assert begun == [1, 1]
