@@ -254,3 +254,19 @@ def test_a_bandit_that_grew_during_a_fit_is_saved_and_loaded(monkeypatch: pytest
             bandit.connect(number, "new25", 0.4)
         assert "Learned from 24 rewards" in bandit._learned.policy.explain()
     assert all(loaded.predict(user) == saved.predict(user) for user in (0, "new24", "new25"))
+
+
+def test_a_policy_whose_fit_fails_meanwhile_can_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ParameterError("it is 1", "it is 2", "Mend it")
+
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 23)
+    monkeypatch.setattr(large, "fit", refuse)
+    play(policy, 1, start=23)
+    other = make()
+    other.restore(deepcopy(policy.state()))
+    assert policy._begun is not None
+    assert play(policy, 6, start=24) == play(other, 6, start=24)
+    assert "not made: it is 1" in policy.explain()

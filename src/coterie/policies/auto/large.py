@@ -228,11 +228,15 @@ class LargeAutoPolicy(AutoPolicy):
         if self._begun is None:
             return None
         begun = self._begun
+        try:
+            hyper = begun.ahead.found()
+        except FAILURES:  # it would not be taken: to whoever loads this it is as if it had not begun
+            return None
         return {
             "started": begun.started,
             "shift": begun.shift,
             "history": begun.history,
-            "hyper": begun.ahead.found()._asdict(),
+            "hyper": hyper._asdict(),
             "later": later_state(begun.later),
             "graph": None if begun.ground.graph is self.graph else graph_state(begun.ground.graph),
         }
