@@ -305,7 +305,7 @@ def test_what_all_share_makes_stds_small_among_many() -> None:
 
 @pytest.mark.parametrize(("own", "common"), PARTS)
 def test_a_fit_that_is_interrupted_leaves_the_bounds_as_they_were(own: float, common: float) -> None:
-    def interrupt(step: int, above: float) -> None:
+    def interrupt(*_: float) -> None:
         raise KeyboardInterrupt
 
     model, reference = make_pair(ct.make_graph("ring", 6), own, common)
