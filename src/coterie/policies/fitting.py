@@ -1,6 +1,6 @@
 """Many rewards for a policy at once: the caller's ids become rows, in bounded memory, before anything is learned."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -36,6 +36,7 @@ class Gathered:
 
     def add(self, users: Any, arms: Any, rewards: Any) -> Batch:
         """Adds a batch and returns it in rows and numbers, or raises and names the first row that is wrong, from 0."""
+        users, arms, rewards = map(_checked_column, (users, arms, rewards))
         users, arms = _as_ids(users), _as_ids(arms)
         values = _as_numbers(rewards, self.n_rows)
         if not len(users) == len(arms) == len(values):
@@ -98,7 +99,7 @@ def fit_model(
             'Make the policy with engine="sparse", or use update_many',
         )
     gathered = Gathered(users, arms)
-    for batch in batches:
+    for batch in _checked_batches(batches):
         checked = gathered.add(*batch)
         if keep is not None:
             keep(*checked)
@@ -110,6 +111,26 @@ def fit_model(
     if len(table):
         model.fit(table, None if progress is None else lambda step, _: progress("steps", step))
     return table.n_observations
+
+
+def _checked_batches(batches: Any) -> Iterator[Batch]:
+    """Returns the batches one by one, or raises where one is not three columns."""
+    remedy = "Pass them through read_rewards, or as [(users, arms, rewards)]; nothing was learned"
+    if not isinstance(batches, Iterable):
+        raise ParameterError(f"rewards are {batches!r}", "they are batches of three columns", remedy)
+    for batch in batches:
+        if not isinstance(batch, tuple | list) or len(batch) != 3:
+            raise ParameterError(f"a batch is a {type(batch).__name__}", "it is users, arms and rewards", remedy)
+        yield batch[0], batch[1], batch[2]
+
+
+def _checked_column(column: Any) -> Any:
+    if isinstance(column, Iterable) and not isinstance(column, str | bytes) and getattr(column, "ndim", 1) == 1:
+        return column
+    kind = f"an array of shape {column.shape}" if isinstance(column, np.ndarray) else repr(column)
+    raise DimensionError(
+        f"a column is {kind}", "it is a list, or an array of one dimension", "Mend it; nothing was learned"
+    )
 
 
 def _as_ids(column: Any) -> list[Any]:

@@ -154,3 +154,14 @@ def test_only_sparse_with_settings_of_its_own_is_fitted() -> None:
     graph, arms = ct.make_graph("ring", 5), ct.ArmPool(np.eye(3))
     with pytest.raises(ParameterError, match="'auto-ucb'"):
         ct.make_policy("auto-ucb", graph=graph, arms=arms).fit([])
+
+
+@pytest.mark.parametrize(
+    "batches", [None, [(1, 2, 3.0)], [([1], [2])], [7], [(["a"], [0], np.ones((1, 1)))], [("ab", [0, 1], [1.0, 1.0])]]
+)
+def test_batches_that_are_not_three_columns_are_typed_errors(batches: Any) -> None:
+    arms = ct.ArmPool(np.eye(2))
+    policy = ct.make_policy("lk-gp-ucb", graph=ct.make_graph("ring", 5), arms=arms, noise_var=1.0, engine="sparse")
+    with pytest.raises(InputError, match="nothing was learned"):
+        policy.fit(batches)
+    assert policy.n_rewards == 0
