@@ -130,5 +130,6 @@ def test_in_a_forked_process_it_begins_anew_and_comes_to_the_same() -> None:
     ahead.finish()
     ahead._process = -1  # as a child sees it, where no thread is left
     ahead.follow(note("second"))
-    assert ahead.finish() == (7, ["first", "second"])
+    found, made = ahead.finish()
+    assert (found, cast(Any, made)) == (7, ["first", "second"])
     assert begun == [1, 1]
