@@ -25,8 +25,9 @@ TINY = "**These runs are tiny, of other sizes than stated: they only show that i
 
 def write_page(kept: Kept, folder: Path, *, quick: bool = False) -> Path:
     """Writes the page and its pictures into a folder; what was not measured is left out."""
-    most = max((len(kept.runs(case.key)) for case in CASES), default=0)
-    parts = [INTRO.format(runs=most or "5", machine=kept.machine), TINY if quick else ""]
+    counts = [len(kept.runs(case.key)) for case in CASES if kept.runs(case.key) and not case.once] or [5]
+    runs = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+    parts = [INTRO.format(runs=runs, machine=kept.machine), TINY if quick else ""]
     drawn = draw_all(kept, folder / "pictures")
     parts += [_played(kept, eps) for eps in EPS]
     if "scale-reward.png" in drawn:

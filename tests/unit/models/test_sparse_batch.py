@@ -176,9 +176,10 @@ def test_nothing_is_compiled_after_the_model_is_made() -> None:
 def test_a_fitted_model_that_was_loaded_goes_on_with_the_blocks_of_the_right_users() -> None:
     rows = [(0, 0, 3.0), (0, 1, -2.0), (4, 2, 5.0)]
     model, reference = fitted(ct.make_graph("ring", 6), rows, as_if_many=True)
-    model = restore_model(model.state(), model.kernel)
+    loaded = restore_model(model.state(), model.kernel)
+    assert isinstance(loaded, SparseModel)
     for user in (4, 0, 0):
-        model.update(user, 2, 4.0)
+        loaded.update(user, 2, 4.0)
         reference.update(user, 2, 4.0)
-    assert_bounds_hold(model, reference, 0)
-    assert model.check().healed is False
+    assert_bounds_hold(loaded, reference, 0)
+    assert loaded.check().healed is False

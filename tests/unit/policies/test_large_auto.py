@@ -270,3 +270,13 @@ def test_a_policy_whose_fit_fails_meanwhile_can_be_saved(monkeypatch: pytest.Mon
     assert policy._begun is not None
     assert play(policy, 6, start=24) == play(other, 6, start=24)
     assert "not made: it is 1" in policy.explain()
+
+
+def test_a_fit_that_breaks_down_loses_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 23)
+    monkeypatch.setattr(large, "fit", lambda *_, **__: 1 // 0)
+    play(policy, 10, start=23)
+    assert policy.model.n_observations == 33
+    assert "was not made: integer division" in policy.explain()
