@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coterie.errors import ArmError, GraphError
 from coterie.graphs.adjacency import WEIGHT_RULE
-from coterie.product.project.tables import Table, as_number, as_whole, read_table
+from coterie.logs.tables import Table, as_number, as_whole, read_table
 
 Id = str | int
 

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import DecisionError, ParameterError
+from coterie.logs.tables import as_whole
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
 from coterie.product.files.keeping import kept
 from coterie.product.files.replaying import replay
-from coterie.product.project.tables import as_whole
 
 SHOWN = 5
 
