@@ -2,12 +2,12 @@
 
 import csv
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from io import StringIO
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 from coterie.errors import InputError, MissingExtraError
 
@@ -48,9 +48,7 @@ def read_table(path: Path, error: type[InputError]) -> Table:
     if not path.is_file():
         rule = "a table is a file of CSV or Parquet"
         raise error(f"there is no file {str(path)!r}", rule, "Check the path, from the folder you are in")
-    with path.open("rb") as file:
-        parquet = file.read(len(PARQUET)) == PARQUET
-    table = _read_parquet(path, error) if parquet else _read_csv(path, error)
+    table = _read_parquet(path, error) if is_parquet(path) else _read_csv(path, error)
     if not table.rows:
         raise error(f"{path.name} has no rows", "a table has at least one", "Check that this is the right file")
     return table
@@ -81,26 +79,47 @@ def as_whole(text: str) -> int | None:
 
 
 def _read_csv(path: Path, error: type[InputError]) -> Table:
-    table = Table(path=path, unit="line", names=None, rows=[], error=error)
-    try:
-        text = path.read_bytes().decode("utf-8-sig")
-    except UnicodeDecodeError as odd:
-        rule = "a table is CSV in UTF-8, or Parquet"
-        raise error(f"{path.name} is not text in UTF-8 (byte {odd.start})", rule, "Save it as one of these") from None
-    reader = csv.reader(StringIO(text, newline=""), delimiter=_delimiter(text), strict=True, skipinitialspace=True)
-    try:
-        for cells in reader:
-            if any(cell.strip() for cell in cells):
-                table.rows.append((reader.line_num, [cell.strip() for cell in cells]))
-    except csv.Error as odd:
-        raise table.wrong(reader.line_num, str(odd), "a cell in quotes ends with a quote", "Mend that line") from None
+    rows = [(number, cells) for number, cells in csv_rows(path, error) if any(cells)]
+    table = Table(path=path, unit="line", names=None, rows=rows, error=error)
     _check_widths(table)
     return table
 
 
-def _delimiter(text: str) -> str:
-    first = text.lstrip().partition("\n")[0]
+def csv_rows(path: Path, error: type[InputError]) -> Iterator[tuple[int, list[str]]]:
+    """Returns the rows of a CSV file one after the other, each with its line; a line without any cell is no row."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            reader = csv.reader(file, delimiter=_delimiter(file), strict=True, skipinitialspace=True)
+            for cells in _parsed(reader, Table(path=path, unit="line", names=None, rows=[], error=error)):
+                yield reader.line_num, [cell.strip() for cell in cells]
+    except UnicodeDecodeError:
+        rule = "a table is CSV in UTF-8, or Parquet"
+        problem = f"{path.name} is not text in UTF-8 (byte {_odd_byte(path)})"
+        raise error(problem, rule, "Save it as one of these") from None
+
+
+def _parsed(reader: Iterable[list[str]], table: Table) -> Iterator[list[str]]:
+    try:
+        yield from (cells for cells in reader if cells)
+    except csv.Error as odd:
+        number = reader.line_num  # type: ignore[attr-defined]
+        raise table.wrong(number, str(odd), "a cell in quotes ends with a quote", "Mend that line") from None
+
+
+def _delimiter(file: TextIO) -> str:
+    """Returns what stands between the cells of the first line that is not blank, and goes back to the start."""
+    first = next((line for line in file if line.strip()), "")
+    file.seek(0)
     return max(DELIMITERS, key=first.count)
+
+
+def _odd_byte(path: Path) -> int:
+    """Returns where a file stops being UTF-8: a stream only knows its place in the piece it read last."""
+    try:
+        path.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as odd:
+        return odd.start
+    return 0
 
 
 def _check_widths(table: Table) -> None:
@@ -114,6 +133,17 @@ def _check_widths(table: Table) -> None:
 
 
 def _read_parquet(path: Path, error: type[InputError]) -> Table:
+    with open_parquet(path, error) as file:
+        names = parquet_names(file)
+        content = file.read(columns=names)
+    columns = [[as_text(value) for value in content.column(name).to_pylist()] for name in names]
+    rows = [(number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), start=1)]
+    return Table(path=path, unit="row", names=names, rows=rows, error=error)
+
+
+@contextmanager
+def open_parquet(path: Path, error: type[InputError]) -> Iterator[Any]:
+    """Returns the open file of pyarrow, whose failures are errors in our words."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -124,17 +154,25 @@ def _read_parquet(path: Path, error: type[InputError]) -> Table:
             "Install it: pip install '.[lab]' in a clone of the project; or save the table as CSV",
         ) from None
     try:
-        content = pyarrow.parquet.read_table(path)
+        with pyarrow.parquet.ParquetFile(path) as file:
+            yield file
     except pyarrow.ArrowException as odd:
         what = str(odd).partition("\n")[0].rstrip(".")
         raise error(f"{path.name} cannot be read: {what}", "a table is CSV or Parquet", "Write it anew") from None
-    names = [name for name in content.column_names if not PANDAS_INDEX.fullmatch(name)]
-    columns = [[_as_text(value) for value in content.column(name).to_pylist()] for name in names]
-    rows = [(number, list(cells)) for number, cells in enumerate(zip(*columns, strict=True), start=1)]
-    return Table(path=path, unit="row", names=names, rows=rows, error=error)
 
 
-def _as_text(value: Any) -> str:
+def parquet_names(file: Any) -> list[str]:
+    """Returns the names of a file's columns, but for the row numbers that pandas adds."""
+    return [name for name in file.schema_arrow.names if not PANDAS_INDEX.fullmatch(name)]
+
+
+def is_parquet(path: Path) -> bool:
+    """Returns whether a file begins as Parquet does, whatever its name."""
+    with path.open("rb") as file:
+        return file.read(len(PARQUET)) == PARQUET
+
+
+def as_text(value: Any) -> str:
     """Returns a value as CSV would have it: nothing for none, and whole numbers without a point."""
     if value is None:
         return ""
