@@ -42,6 +42,14 @@ class Table:
             place += f", column {column + 1 if self.names is None else repr(self.names[column])}"
         return self.error(f"{place}: {problem}", rule, remedy)
 
+    def check_widths(self, rows: list[tuple[int, list[str]]], width: int) -> None:
+        """Raises if one of these rows has another number of cells."""
+        for number, cells in rows:
+            if len(cells) != width:
+                rule = f"every {self.unit} has as many as the first, {width}"
+                remedy = "Fill in what is missing, or quote the commas"
+                raise self.wrong(number, f"it has {len(cells)} cells", rule, remedy)
+
 
 def read_table(path: Path, error: type[InputError]) -> Table:
     """Returns the table of a file; that of CSV has its first line among the rows, be it a header or not."""
@@ -81,7 +89,7 @@ def as_whole(text: str) -> int | None:
 def _read_csv(path: Path, error: type[InputError]) -> Table:
     rows = [(number, cells) for number, cells in csv_rows(path, error) if any(cells)]
     table = Table(path=path, unit="line", names=None, rows=rows, error=error)
-    _check_widths(table)
+    table.check_widths(rows, len(rows[0][1]) if rows else 0)
     return table
 
 
@@ -120,16 +128,6 @@ def _odd_byte(path: Path) -> int:
     except UnicodeDecodeError as odd:
         return odd.start
     return 0
-
-
-def _check_widths(table: Table) -> None:
-    width = len(table.rows[0][1]) if table.rows else 0
-    for number, cells in table.rows:
-        if len(cells) != width:
-            rule = f"every {table.unit} has as many as the first, {width}"
-            raise table.wrong(
-                number, f"it has {len(cells)} cells", rule, "Fill in what is missing, or quote the commas"
-            )
 
 
 def _read_parquet(path: Path, error: type[InputError]) -> Table:

@@ -1,0 +1,44 @@
+"""Arms from a table: ids, and features if there are any."""
+
+from pathlib import Path
+
+import numpy as np
+
+from coterie.contracts import ArmId
+from coterie.errors import ArmError
+from coterie.kernels import ArmPool
+from coterie.logs.cells import Batch
+from coterie.logs.faults import Faults, Rows
+from coterie.logs.folder import find_table, open_table
+from coterie.logs.log import Floats
+from coterie.logs.people import Roster
+from coterie.logs.tables import Table
+
+
+def read_choices(folder: Path, faults: Faults) -> ArmPool | tuple[ArmId, ...]:
+    """Returns the arms of a folder: a pool, or the ids alone where there are no features."""
+    path = find_table(folder, "arms")
+    assert path is not None  # find_table refuses a folder without them
+    table, batches = open_table(path, "arms")
+    roster, features = Roster(), [name for name in table.names or () if name != "arm"]
+    found = [_rows(table, batch, features, roster, faults) for batch in batches]
+    if not found:
+        raise ArmError(f"{path.name} has no rows", "a log has at least one arm", "Add a row for each arm")
+    ids = tuple(roster.index)
+    if not features or faults.found:
+        return ids
+    return ArmPool(np.concatenate(found), ids=ids, feature_names=features)
+
+
+def _rows(table: Table, batch: Batch, features: list[str], roster: Roster, faults: Faults) -> Floats:
+    rows = Rows(table, batch, faults.limit)
+    rows.missing("arm")
+    roster.add_new(rows, "arm")
+    numbers = np.empty((len(batch.numbers), len(features)))
+    for place, name in enumerate(features):
+        numbers[:, place] = batch.columns[name].numbers()
+        odd = np.isnan(numbers[:, place])
+        remedy = "Correct it or fill it in; encode texts and categories as numbers"
+        rows.mark(odd, name, rows.text(name), "a feature is a finite number", remedy)
+    rows.report(faults)
+    return numbers
