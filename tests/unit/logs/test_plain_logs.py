@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from coterie import ArmPool, UserGraph
 from coterie.errors import InputError
-from coterie.logs import Events, Log, Pairs, Ragged, cells, check_log, describe, read_log, write_log
+from coterie.logs import Events, Log, Pairs, Ragged, check_log, describe, read_log, write_log
+from coterie.logs.plain import cells
 
 TABLES = {
     "users": "user\ndee\n",

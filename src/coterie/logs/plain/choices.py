@@ -7,11 +7,11 @@ import numpy as np
 from coterie.contracts import ArmId
 from coterie.errors import ArmError
 from coterie.kernels import ArmPool
-from coterie.logs.cells import Batch
-from coterie.logs.faults import Faults, Rows
-from coterie.logs.folder import find_table, open_table
 from coterie.logs.log import Floats
-from coterie.logs.people import Roster
+from coterie.logs.plain.cells import Batch
+from coterie.logs.plain.faults import Faults, Rows
+from coterie.logs.plain.folder import find_table, open_table
+from coterie.logs.plain.people import Roster
 from coterie.logs.tables import Table
 
 

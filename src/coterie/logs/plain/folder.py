@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
-from coterie.logs.cells import Batch, read_batches
+from coterie.logs.plain.cells import Batch, read_batches
 from coterie.logs.tables import Table
 
 ENDINGS = (".csv", ".parquet")

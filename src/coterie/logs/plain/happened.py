@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import RewardError
-from coterie.logs.cells import Lists, as_lists
-from coterie.logs.faults import Faults, Rows
-from coterie.logs.folder import find_table, open_table
 from coterie.logs.log import Events, Floats, Ints, Pairs, Ragged
+from coterie.logs.plain.cells import Lists, as_lists
+from coterie.logs.plain.faults import Faults, Rows
+from coterie.logs.plain.folder import find_table, open_table
 
 USER_RULE = "users are those of edges and of the table users"
 USER_REMEDY = "Correct the id, or add it to a table users"

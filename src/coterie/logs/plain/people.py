@@ -8,10 +8,10 @@ import numpy as np
 from coterie.errors import GraphError
 from coterie.graphs import UserGraph
 from coterie.graphs.adjacency import WEIGHT_RULE, from_pairs
-from coterie.logs.cells import Batch, Cells
-from coterie.logs.faults import Faults, Rows
-from coterie.logs.folder import find_table, open_table
 from coterie.logs.log import Floats, Ints
+from coterie.logs.plain.cells import Batch, Cells
+from coterie.logs.plain.faults import Faults, Rows
+from coterie.logs.plain.folder import find_table, open_table
 from coterie.logs.tables import Table
 
 Edges = tuple[Ints, Ints, Floats, Ints]  # user, other, weight, the number of the row

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from coterie.errors import ArmError, InputError, MissingExtraError, UnknownNameError
 from coterie.kernels import ArmPool
-from coterie.logs.cells import BETWEEN, ROWS
-from coterie.logs.folder import ENDINGS, FORMS
 from coterie.logs.log import Events, Log
+from coterie.logs.plain.cells import BETWEEN, ROWS
+from coterie.logs.plain.folder import ENDINGS, FORMS
 
 Format: TypeAlias = Literal["csv", "parquet"]
 Piece = dict[str, Sequence[Any]]

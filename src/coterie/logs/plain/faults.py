@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
-from coterie.logs.cells import Batch
+from coterie.logs.plain.cells import Batch
 from coterie.logs.tables import Table
 
 
