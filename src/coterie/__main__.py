@@ -7,6 +7,7 @@ from pathlib import Path
 
 from coterie import __version__
 from coterie.errors import CoterieError
+from coterie.logs.commands import add_data, run_data
 from coterie.models.engines.sparse.warming import warm_up
 from coterie.policies import list_policies
 from coterie.policies.making.registry import summary
@@ -60,6 +61,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("studies", help="list the studies that come with Coterie")
     commands.add_parser("policies", help="list the policies that make_policy knows")
     commands.add_parser("warmup", help="compile engine 'sparse' ahead, once on this machine (extra 'scale')")
+    add_data(commands, natural=natural, positive=positive)
     _add_init(commands)
     _add_saved(commands)
     return root
@@ -275,6 +277,7 @@ _COMMANDS = {
     "studies": _studies,
     "policies": _policies,
     "warmup": _warmup,
+    "data": run_data,
     "init": _init,
     "decide": _decide,
     "reward": _reward,
