@@ -121,6 +121,7 @@ WRONG = [
     ("events", "user,arm,reward\nana,tea,1\nzoe,tea,1\n", "events.csv, line 3, column 'user': it is 'zoe'; users are"),
     ("events", "user,arm,reward\nana,gin,1\n", "events.csv, line 2, column 'arm': it is 'gin'; arms are those"),
     ("events", "user,arm,reward\nana,tea,\n", "events.csv, line 2, column 'reward': it is ''; a reward is a finite"),
+    ("events", "", "events.csv has no column 'user': it is empty"),
     ("events", "user,arm,reward\n,,\n", "events.csv, line 2, column 'user': it is empty"),
     ("events", "user,arm,reward\n", "events.csv has no rows; a log has at least one event"),
     ("events", "user,arm,reward,propensity\nana,tea,1,0\n", "line 2, column 'propensity': it is '0'; a propensity is"),
@@ -148,6 +149,23 @@ def test_a_mistake_in_parquet_is_named_with_its_row(tmp_path: Path, monkeypatch:
     folder = written(tmp_path)
     as_parquet(folder, "events", {"user": ["ana"] * 5, "arm": ["tea"] * 5, "reward": [1.0, 0.0, 1.0, np.nan, 1.0]})
     with pytest.raises(InputError, match=r"events.parquet, row 4, column 'reward': it is 'nan'"):
+        read_log(folder)
+
+
+def test_lists_of_parquet_belong_to_candidates(tmp_path: Path) -> None:
+    folder = written(tmp_path)
+    table = {
+        "user": ["ana"],
+        "arm": ["tea"],
+        "reward": [1.0],
+        "candidates": pa.array([["tea", "cola"]], pa.list_(pa.string(), 2)),
+    }
+    as_parquet(folder, "events", table)
+    lists = read_log(folder).events.candidates
+    assert lists is not None
+    assert lists[0].tolist() == [0, 1]
+    pq.write_table(pa.table(table | {"reward": [[1.0]]}), folder / "events.parquet")
+    with pytest.raises(InputError, match=r"events.parquet, column 'reward': it holds lists; only candidates are"):
         read_log(folder)
 
 

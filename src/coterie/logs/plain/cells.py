@@ -211,8 +211,11 @@ def _of_parquet(path: Path, names: list[str], error: type[InputError]) -> Iterat
 
 def _cells(column: Any) -> Cells | Lists:
     """Returns the cells of a column of pyarrow."""
+    import pyarrow
     import pyarrow.types as kinds
 
+    if kinds.is_fixed_size_list(column.type):
+        return _cells(column.cast(pyarrow.list_(column.type.value_type)))
     if kinds.is_list(column.type) or kinds.is_large_list(column.type):
         lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         return Lists(_cells(column.flatten()), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))  # type: ignore[arg-type]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
-from coterie.logs.plain.cells import Batch, read_batches
+from coterie.logs.plain.cells import Batch, Lists, read_batches
 from coterie.logs.tables import Table
 
 ENDINGS = (".csv", ".parquet")
@@ -59,11 +59,22 @@ def open_table(path: Path, name: str) -> tuple[Table, Iterator[Batch]]:
     names = list(table.names or ())
     for column in form.needed:
         if column not in names:
-            problem = f"{path.name} has no column {column!r} among {listed(names)}"
+            problem = f"{path.name} has no column {column!r}" + (
+                f" among {listed(names)}" if names else ": it is empty"
+            )
             rule = f"its first line names the columns, {_columns(form)}" if table.unit == "line" else _columns(form)
             raise form.error(problem, rule, f"Name the column {column!r}")
     _check_names(table, name)
-    return table, batches
+    return table, (_flat(table, batch) for batch in batches)
+
+
+def _flat(table: Table, batch: Batch) -> Batch:
+    """Returns a batch of which no column but the candidates holds lists."""
+    for column, cells in batch.columns.items():
+        if isinstance(cells, Lists) and column != "candidates":
+            problem = f"{table.path.name}, column {column!r}: it holds lists"
+            raise table.error(problem, "only candidates are lists", "Write one value a row")
+    return batch
 
 
 def _check_names(table: Table, name: str) -> None:
