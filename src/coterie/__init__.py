@@ -9,6 +9,7 @@ The flow, each step a folder, importing only from those before it:
 
     graphs     who is near whom                  UserGraph
     kernels    how alike are two (user, arm)     SquaredExponential, ..., Green, ..., ArmPool
+    logs       what happened                     coterie.logs: read_log, load_lastfm, ...
     models     what do we believe                dense, exact, grid, hybrid, features, linear
     policies   what do we choose                 make_policy("lk-gp-ucb", ...), list_policies()
     problems   worlds to try it on               coterie.problems

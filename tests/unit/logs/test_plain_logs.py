@@ -242,6 +242,18 @@ def test_a_log_comes_back_as_it_was_written(log: Log, format: Any, tmp_path_fact
     assert_same(read_log(folder), log)
 
 
+@pytest.mark.parametrize("format", ["csv", "parquet"])
+def test_a_file_is_read_in_batches_and_says_the_same(
+    format: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = read_log(written(tmp_path))
+    write_log(log, tmp_path / "out", format=format)
+    monkeypatch.setattr(cells, "ROWS", 1)
+    _, batches = cells.read_batches(tmp_path / "out" / f"events.{format}", InputError)
+    assert [len(batch.numbers) for batch in batches] == [1, 1, 1]
+    assert_same(read_log(tmp_path / "out"), log)
+
+
 def test_what_was_had_besides_comes_back(tmp_path: Path) -> None:
     log = read_log(written(tmp_path))
     had = Pairs(user=np.array([0, 3]), arm=np.array([2, 1]))

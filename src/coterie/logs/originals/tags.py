@@ -61,7 +61,7 @@ class TagFeatures:
         return int(self.rows.shape[1])
 
     def changed_without(self, user: int) -> tuple[Ints, Floats]:
-        """Returns the rows that a user's own tags had a part in, and what these are without them.
+        """Returns the rows that the own tags of a user (a row of the graph) had a part in, and what they are without.
 
         The rows' counts are taken anew, exactly; how much a tag counts and the directions stay those of all users. An
         item that nobody else gave a tag has features of zeros.
