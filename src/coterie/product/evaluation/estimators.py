@@ -1,0 +1,193 @@
+"""What a policy would have earned on another's log: each estimator is a mean, or a ratio of two, over decisions."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from math import sqrt
+from types import MappingProxyType
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.errors import DimensionError, ParameterError
+from coterie.product.evaluation.logged import Logged
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """What estimators may look at.
+
+    Attributes:
+        log: The decisions.
+        target: The target's probability of every candidate, as `log.candidates`.
+        predicted: The reward model's prediction of every candidate; none where there is no model.
+    """
+
+    log: Logged
+    target: Array
+    predicted: Array | None = None
+
+    def __post_init__(self) -> None:
+        for values in (self.target, self.predicted):
+            if values is not None and np.shape(values) != self.log.candidates.shape:
+                problem = f"there are {len(self.log.candidates)} candidates and values of shape {np.shape(values)}"
+                raise DimensionError(problem, "there is one for each candidate", "Pass them as `log.candidates`")
+
+    @property
+    def weights(self) -> Array:
+        """How much more probable the target would have chosen what was chosen."""
+        return np.asarray(self.target[self.log.places] / self.log.propensities)
+
+    @property
+    def model(self) -> Array:
+        """The reward model's predictions, or an error if there is none."""
+        if self.predicted is None:
+            rule = "dm, dr and switch compare rewards with predictions"
+            raise ParameterError("there is no reward model", rule, "Pass predictions, or ask for ips and snips only")
+        return self.predicted
+
+    @property
+    def modelled(self) -> Array:
+        """What the model expects of the target in each decision."""
+        return self.summed(self.target * self.model)
+
+    @property
+    def surprise(self) -> Array:
+        """How far each reward was above what the model expected of it."""
+        return np.asarray(self.log.rewards - self.model[self.log.places])
+
+    def summed(self, values: Array) -> Array:
+        """Returns the sum over the candidates of each decision."""
+        return np.asarray(np.add.reduceat(values, self.log.starts[:-1]))
+
+
+class Terms(NamedTuple):
+    """An estimate before it is summed: sum(above) / sum(below).
+
+    Attributes:
+        above: One number for each decision.
+        below: As `above`.
+        effective: How many decisions of weight 1 it is as good as.
+    """
+
+    above: Array
+    below: Array
+    effective: float
+
+
+class Tuning(NamedTuple):
+    """What estimators leave open.
+
+    Attributes:
+        threshold: The weight above which SWITCH believes the model.
+        seed: Of the coins of replay.
+    """
+
+    threshold: float
+    seed: int = 0
+
+
+Estimator = Callable[[Sample, Tuning], Terms]
+
+
+def ips(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001 - all have one signature
+    """Returns mean(weight * reward): no bias where propensities are right and all that is chosen had a chance."""
+    weights = sample.weights
+    return _mean(weights * sample.log.rewards, effective_size(weights))
+
+
+def snips(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001
+    """Returns sum(weight * reward) / sum(weight): a bias of order 1/n for less variance."""
+    weights = sample.weights
+    return Terms(weights * sample.log.rewards, weights, effective_size(weights))
+
+
+def direct(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001
+    """Returns what the model expects of the target: as good as the model, whatever the interval says."""
+    return _mean(sample.modelled, float(len(sample.log)))
+
+
+def doubly_robust(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001
+    """Returns mean(modelled + weight * surprise): no bias where propensities or model are right."""
+    weights = sample.weights
+    return _mean(sample.modelled + weights * sample.surprise, effective_size(weights))
+
+
+def switch(sample: Sample, tuning: Tuning) -> Terms:
+    """Returns the doubly robust estimate without the correction of weights above the threshold (SWITCH-DR).
+
+    It needs the propensity of the chosen arm only. Threshold 0 is the direct method, infinity is doubly robust.
+    """
+    kept = np.where(sample.weights <= tuning.threshold, sample.weights, 0.0)
+    return _mean(sample.modelled + kept * sample.surprise, effective_size(kept))
+
+
+def switch_ips(sample: Sample, tuning: Tuning) -> Terms:
+    """Returns IPS for the arms of weight up to the threshold, and the direct method for the others (SWITCH).
+
+    It needs the logger's propensity of every candidate. Threshold 0 is the direct method, infinity is IPS.
+    """
+    chances = sample.log.chances
+    if chances is None:
+        rule = "switch-ips needs the logger's probability of every candidate"
+        raise ParameterError("the log has no `chances`", rule, "Use switch, which needs that of the chosen arm only")
+    never = np.where(sample.target > 0, np.inf, 0.0)
+    ratios = np.divide(sample.target, chances, out=never, where=chances > 0)
+    believed = sample.summed(np.where(ratios > tuning.threshold, sample.target * sample.model, 0.0))
+    kept = np.where(ratios[sample.log.places] <= tuning.threshold, sample.weights, 0.0)
+    return _mean(kept * sample.log.rewards + believed, effective_size(kept))
+
+
+def replay(sample: Sample, tuning: Tuning) -> Terms:
+    """Returns the mean reward of decisions accepted with probability weight / largest weight.
+
+    What is accepted is as if the target had chosen it. A uniform logger and a target without randomness make it the
+    decisions on which they agree; a target that is the logger accepts all.
+    """
+    weights = sample.weights
+    highest = float(weights.max())
+    coins = np.random.default_rng([tuning.seed, 1]).random(len(weights))
+    return accepted(sample.log, coins * highest < weights)
+
+
+def accepted(log: Logged, which: NDArray[np.bool_]) -> Terms:
+    """Returns the mean reward of some decisions."""
+    return Terms(np.where(which, log.rewards, 0.0), which.astype(np.float64), float(which.sum()))
+
+
+def effective_size(weights: Array) -> float:
+    """Returns Kish's (sum w)^2 / sum w^2, 0 where all weights are.
+
+    Examples:
+        >>> effective_size(np.array([2.0, 2.0, 0.0]))
+        2.0
+    """
+    highest = float(weights.max(initial=0.0))
+    if not highest:
+        return 0.0
+    scaled = weights / highest  # squares of large weights would overflow
+    return float(scaled.sum() ** 2 / (scaled @ scaled))
+
+
+def default_threshold(n_decisions: int) -> float:
+    """Returns sqrt(n): larger weights are cut where variance gains more than bias loses (Ionides, 2008)."""
+    return sqrt(n_decisions)
+
+
+def _mean(above: Array, effective: float) -> Terms:
+    return Terms(above, np.ones(len(above)), effective)
+
+
+ESTIMATORS: Mapping[str, Estimator] = MappingProxyType(
+    {
+        "replay": replay,
+        "ips": ips,
+        "snips": snips,
+        "dm": direct,
+        "dr": doubly_robust,
+        "switch": switch,
+        "switch-ips": switch_ips,
+    }
+)
+NEED_A_MODEL = frozenset({"dm", "dr", "switch", "switch-ips"})

@@ -1,0 +1,182 @@
+"""Decisions that somebody made and wrote down: whom for, among what, what was chosen, how probably, what came of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+from coterie.errors import CandidatesError, DimensionError, InputError, ParameterError, RewardError
+from coterie.models.base import LARGEST_REWARD
+
+Index = NDArray[np.intp]
+
+SUM_ERROR = 1e-3  # what a decision's propensities may miss 1 by: logs are written with few digits
+ONE_EACH = ("arms", "rewards", "propensities")
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Logged:
+    """A log of decisions, one row each; users and arms are rows of the graph and of the pool.
+
+    Attributes:
+        users: Whom each decision was made for.
+        starts: Where the candidates of each decision start; one number more than decisions.
+        candidates: Those of all decisions, one after another.
+        arms: What was chosen.
+        rewards: What came of it.
+        propensities: With which probability the logger chose it, above 0.
+        times: When, in any unit; none means in this order.
+        chances: The logger's probability of every candidate, as `candidates`; none means that they were not written
+            down. Only `switch-ips` needs them, and they show what the logger never chose.
+        places: Where the chosen arm stands in `candidates`; computed.
+
+    Examples:
+        >>> log = Logged.of([0, 1], [[0, 1], [2, 0, 1]], [1, 2], [1.0, 0.5], [0.5, 0.2])
+        >>> len(log), log.places
+        (2, array([1, 2]))
+    """
+
+    users: Index
+    starts: Index
+    candidates: Index
+    arms: Index
+    rewards: Array
+    propensities: Array
+    times: Array | None = None
+    chances: Array | None = None
+    places: Index = field(init=False)
+
+    def __post_init__(self) -> None:
+        _check_lengths(self)
+        object.__setattr__(self, "places", _places(self))
+        _check_numbers(self)
+
+    def __len__(self) -> int:
+        return len(self.users)
+
+    @classmethod
+    def of(
+        cls,
+        users: Sequence[int],
+        candidates: Sequence[Sequence[int]],
+        arms: Sequence[int],
+        rewards: Sequence[float],
+        propensities: Sequence[float],
+        *,
+        times: Sequence[float] | None = None,
+        chances: Sequence[Sequence[float]] | None = None,
+    ) -> "Logged":
+        """Returns the log of plain lists, with a list of candidates for each decision."""
+        return cls(
+            users=np.asarray(users, dtype=np.intp),
+            starts=np.concatenate([[0], np.cumsum([len(each) for each in candidates])]).astype(np.intp),
+            candidates=_joined(candidates, np.intp),
+            arms=np.asarray(arms, dtype=np.intp),
+            rewards=np.asarray(rewards, dtype=np.float64),
+            propensities=np.asarray(propensities, dtype=np.float64),
+            times=None if times is None else np.asarray(times, dtype=np.float64),
+            chances=None if chances is None else _joined(chances, np.float64),
+        )
+
+    @property
+    def sizes(self) -> Index:
+        """How many candidates each decision had."""
+        return np.diff(self.starts)
+
+    def shown(self, row: int) -> Index:
+        """Returns the candidates of one decision."""
+        return self.candidates[self.starts[row] : self.starts[row + 1]]
+
+    def in_order(self) -> "Logged":
+        """Returns the log in order of time; decisions of the same time stay in theirs."""
+        return self if self.times is None else self.take(np.argsort(self.times, kind="stable"))
+
+    def take(self, rows: Index) -> "Logged":
+        """Returns these decisions, in this order."""
+        sizes = self.sizes[rows]
+        starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+        flat = np.arange(starts[-1]) + np.repeat(self.starts[:-1][rows] - starts[:-1], sizes)
+        parts: dict[str, Any] = {"starts": starts}
+        for each in (column for column in fields(self) if column.init and column.name != "starts"):
+            values = getattr(self, each.name)
+            parts[each.name] = None if values is None else values[flat if each.name in PER_CANDIDATE else rows]
+        return Logged(**parts)
+
+
+PER_CANDIDATE = ("candidates", "chances")
+
+
+def _joined(lists: Sequence[Sequence[Any]], kind: Any) -> Any:
+    return np.concatenate([np.zeros(0, kind), *(np.asarray(each, dtype=kind) for each in lists)])
+
+
+def _check_lengths(log: Logged) -> None:
+    """Raises if the columns do not belong together, or a decision had no candidate."""
+    n = len(log.users)
+    lengths = {name: len(getattr(log, name)) for name in ONE_EACH} | {"starts": len(log.starts) - 1}
+    if log.times is not None:
+        lengths["times"] = len(log.times)
+    if not n:
+        raise InputError("the log is empty", "there is at least one decision", "Pass one with decisions")
+    for name, length in lengths.items():
+        if length != n:
+            problem = f"there are {n} users and {length} {name}"
+            raise DimensionError(problem, "there is one of each for a decision", "Pass columns of the same length")
+    empty = np.flatnonzero(log.sizes < 1)
+    if log.starts[0] != 0 or empty.size:
+        row = int(empty[0]) if empty.size else 0
+        raise CandidatesError(f"row {row}: there are no candidates", "there is at least one", "Mend or drop that row")
+    flat = [len(log.candidates)] + ([] if log.chances is None else [len(log.chances)])
+    if any(length != log.starts[-1] for length in flat):
+        problem = f"the decisions have {log.starts[-1]} candidates, and the columns of candidates {flat}"
+        raise DimensionError(problem, "there is one entry for each candidate", "Pass columns of the same length")
+
+
+def _places(log: Logged) -> Index:
+    """Returns where the chosen arms stand, or raises if one is no candidate or candidates repeat."""
+    rows = np.repeat(np.arange(len(log)), log.sizes)
+    order = np.lexsort((log.candidates, rows))
+    again = (np.diff(log.candidates[order]) == 0) & (np.diff(rows[order]) == 0)
+    if again.any():
+        row = int(rows[order][1:][again].min())
+        raise CandidatesError(f"row {row}: a candidate is given twice", "they are distinct", "Mend or drop that row")
+    places = np.flatnonzero(log.candidates == log.arms[rows])
+    if len(places) < len(log):
+        row = int(np.setdiff1d(np.arange(len(log)), rows[places])[0])
+        problem = f"row {row}: arm {log.arms[row]} was chosen among {log.shown(row).tolist()}"
+        raise CandidatesError(problem, "what was chosen is a candidate", "Mend or drop that row")
+    return places
+
+
+def _check_numbers(log: Logged) -> None:
+    """Raises at the first reward, propensity or time that is none."""
+    odd = np.flatnonzero(~(np.abs(log.rewards) <= LARGEST_REWARD))
+    if odd.size:
+        problem = f"row {odd[0]}: the reward is {log.rewards[odd[0]]!r}"
+        raise RewardError(problem, f"it is a finite number of at most {LARGEST_REWARD:g} in size", "Mend or drop it")
+    odd = np.flatnonzero(~((log.propensities > 0) & (log.propensities <= 1)))
+    if odd.size:
+        problem = f"row {odd[0]}: the propensity is {log.propensities[odd[0]]!r}"
+        raise ParameterError(problem, "what was chosen had a probability above 0, up to 1", "Mend or drop that row")
+    if log.times is not None and not np.isfinite(log.times).all():
+        row = int(np.flatnonzero(~np.isfinite(log.times))[0])
+        raise ParameterError(f"row {row}: the time is {log.times[row]!r}", "it is a number", "Mend or drop that row")
+    if log.chances is not None:
+        _check_chances(log, log.chances)
+
+
+def _check_chances(log: Logged, chances: Array) -> None:
+    sums = np.add.reduceat(chances, log.starts[:-1])
+    least = np.minimum.reduceat(chances, log.starts[:-1])
+    told = np.abs(chances[log.places] - log.propensities)
+    odd = np.flatnonzero(~((np.abs(sums - 1) <= SUM_ERROR) & (least >= 0) & (told <= SUM_ERROR)))
+    if odd.size:
+        row = int(odd[0])
+        problem = (
+            f"row {row}: the candidates' probabilities are {chances[log.starts[row] : log.starts[row + 1]].tolist()}"
+        )
+        rule = f"they are >= 0, sum to 1 and agree with the propensity, {log.propensities[row]!r}, within {SUM_ERROR:g}"
+        raise ParameterError(problem, rule, "Mend or drop that row")

@@ -1,0 +1,108 @@
+"""What came out of an evaluation, and its words."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from math import isnan
+
+MEANINGS = {
+    "replay": "decisions accepted as the target's",
+    "ips": "rewards weighted by propensity",
+    "snips": "the same, weights summing to 1",
+    "dm": "the reward model alone",
+    "dr": "model, corrected by weighted rewards",
+    "switch": "dr without the largest weights",
+    "switch-ips": "ips, the model for large weights",
+}
+TRUSTED = ("dr", "snips", "ips", "replay", "switch")  # the first that is there is the answer
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What a policy would have earned per decision, by one estimator.
+
+    Attributes:
+        value: The estimate; nan where the log says nothing.
+        low: The interval's lower end.
+        high: The interval's upper end.
+        ess: How many decisions of weight 1 it is as good as.
+        gain: How much more than the logger earned in the same decisions.
+        gain_low: The lower end of its interval.
+        gain_high: The upper end of its interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    ess: float
+    gain: float
+    gain_low: float
+    gain_high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a log says about a policy. Printed, it says so in words.
+
+    Attributes:
+        policy: Its name.
+        learning: Whether it learned as it was replayed.
+        n_fitted: How many of the earlier decisions it was fitted on.
+        n_decisions: How many later ones it was judged by.
+        confidence: That of the intervals.
+        logger: What the logger earned in these.
+        estimates: By the name of the estimator.
+        warnings: What speaks against believing them, a sentence or two each.
+        model: What the reward model was, if there was one.
+    """
+
+    policy: str
+    learning: bool
+    n_fitted: int
+    n_decisions: int
+    confidence: float
+    logger: Estimate
+    estimates: Mapping[str, Estimate]
+    warnings: tuple[str, ...]
+    model: str = ""
+
+    def __str__(self) -> str:
+        return in_words(self)
+
+
+def in_words(evaluation: Evaluation) -> str:
+    """Returns an evaluation as a table, the answer in a sentence, and the warnings."""
+    lines = [_opening(evaluation), "", *_table(evaluation), "", answer(evaluation)]
+    if {"dm", "dr", "switch", "switch-ips"} & set(evaluation.estimates):
+        lines.append(f"Reward model: {evaluation.model}. The interval of dm leaves out the model's own error.")
+    lines += ["", *(f"Warning: {each}" for each in evaluation.warnings)] if evaluation.warnings else []
+    return "\n".join(lines)
+
+
+def answer(evaluation: Evaluation) -> str:
+    """Returns in a sentence whether the policy would have earned more than the logger."""
+    told = [name for name in TRUSTED if name in evaluation.estimates and evaluation.estimates[name].ess > 0]
+    if not told:
+        return "The log does not tell what this policy would have earned."
+    best = evaluation.estimates[told[0]]
+    more = "more" if best.gain_low > 0 else "less" if best.gain_high < 0 else ""
+    gap = f"{best.gain:+.4g}, {best.gain_low:+.4g} to {best.gain_high:+.4g}"
+    if not more:
+        return f"By {told[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
+    return f"By {told[0]}, it would have earned {more} than the log ({gap} per decision)."
+
+
+def _opening(evaluation: Evaluation) -> str:
+    n = evaluation.n_decisions
+    if evaluation.learning:
+        return f"{evaluation.policy}, learning as it is replayed, on {n} decisions."
+    return f"{evaluation.policy}, frozen after {evaluation.n_fitted} decisions, on the {n} after them."
+
+
+def _table(evaluation: Evaluation) -> Iterator[str]:
+    yield f"{'':12}{'per decision':>14}{f'{evaluation.confidence:.4g} interval':>26}{'effective n':>13}"
+    for name, each in {"the log": evaluation.logger, **evaluation.estimates}.items():
+        if isnan(each.value):
+            yield f"{name:12}{'unknown':>14}{'':26}{each.ess:13.0f}  {MEANINGS.get(name, '')}".rstrip()
+            continue
+        ends = f"{each.low:.4g} to {each.high:.4g}"
+        yield f"{name:12}{each.value:14.4g}{ends:>26}{each.ess:13.0f}  {MEANINGS.get(name, '')}".rstrip()
