@@ -99,7 +99,7 @@ def _opening(evaluation: Evaluation) -> str:
 
 
 def _table(evaluation: Evaluation) -> Iterator[str]:
-    yield f"{'':12}{'per decision':>14}{f'{evaluation.confidence:.4g} interval':>26}{'effective n':>13}"
+    yield f"{'':12}{'per decision':>14}{f'{100 * evaluation.confidence:g}% interval':>26}{'effective n':>13}"
     for name, each in {"the log": evaluation.logger, **evaluation.estimates}.items():
         if isnan(each.value):
             yield f"{name:12}{'unknown':>14}{'':26}{each.ess:13.0f}  {MEANINGS.get(name, '')}".rstrip()

@@ -16,6 +16,8 @@ from coterie.product.evaluation.estimators import Terms, accepted
 from coterie.product.evaluation.logged import Index, Logged
 from coterie.product.events import Events
 
+KEPT = 2**16  # answers remembered, for logs that show the same candidates again
+
 
 def check_known(log: Logged, graph: UserGraph, arms: ArmPool) -> None:
     """Raises if the log has a user or an arm that is not there."""
@@ -56,9 +58,12 @@ def choice_probabilities(policy: Policy, log: Logged, *, seed: int = 0) -> Array
     for row, user in enumerate(log.users.tolist()):
         shown = log.shown(row)
         key = user, shown.tobytes()
-        if key not in known:
-            known[key] = _asked(policy, user, shown, rng)
-        out[log.starts[row] : log.starts[row + 1]] = known[key]
+        found = known.get(key)
+        if found is None:
+            found = _asked(policy, user, shown, rng)
+            if len(known) < KEPT:
+                known[key] = found
+        out[log.starts[row] : log.starts[row + 1]] = found
     return out
 
 

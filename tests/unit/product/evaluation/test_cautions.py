@@ -105,6 +105,7 @@ def test_the_report_has_a_line_for_each_estimate_and_the_warnings() -> None:
     found = judged(sample(uniform(60), 0.9))
     lines = str(found).splitlines()
     assert lines[0] == "mine, frozen after 7 decisions, on the 60 after them."
+    assert "95% interval" in lines[2]
     assert [line.split()[0] for line in lines[3:9]] == ["the", "replay", "ips", "snips", "dm", "dr"]
     assert "Reward model: a table." in str(found)
     assert [line for line in lines if line.startswith("Warning: ")] == [f"Warning: {each}" for each in found.warnings]

@@ -86,6 +86,13 @@ def test_choice_probabilities_are_those_of_the_decisions() -> None:
     np.testing.assert_allclose(frequencies, found[:N_SHOWN], atol=0.05)
 
 
+def test_nothing_hangs_on_what_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    log, policy = a_log(60), taught(make_policy("lk-gp-ts", graph=GRAPH, arms=ARMS), a_log(30))
+    remembered = choice_probabilities(policy, log)
+    monkeypatch.setattr("coterie.product.evaluation.targets.KEPT", 0)
+    np.testing.assert_array_equal(choice_probabilities(policy, log), remembered)
+
+
 def test_the_reward_model_is_the_laplacian_kernel_regressor() -> None:
     log, later = a_log(120), a_log(40, seed=9)
     ours = make_policy("lk-gp-ucb", graph=GRAPH, arms=ARMS, arm_kernel=SquaredExponential(1.0), noise_var=0.1)
