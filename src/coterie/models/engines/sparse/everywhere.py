@@ -71,6 +71,7 @@ class Everywhere:
         compiled.add_scaled(0.0, nothing, more)
         compiled.scale_and_add(0.0, nothing, more)
         self._data.table.place(0, 0)
+        self._data.table.of_user(0)
         self._data.precision(0)
         self._data.fresh_inverse(0)
 
