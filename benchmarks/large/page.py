@@ -13,8 +13,8 @@ INTRO = """# Large graphs
 
 Written by `make bench-scale` from `docs/scale.json`. Engine `sparse` on one core: 32 features, a pool of 1,000 arms, 20
 candidates, noise variance 0.1, mean degree 10, rewards on 2,000 users. Communities of 100 users with a tenth of the
-edges across, or Barabasi-Albert. Each number is the median of {runs} runs (one of errors, and where a run takes
-minutes), each in a process of its own. Targets stand in brackets behind a number; where it misses them, it is in bold.
+edges across, or Barabasi-Albert. Each number is the median of {runs} runs (fewer where there is no target, one
+where a run takes minutes), each in a process of its own. Targets stand in brackets behind a number; where it misses them, it is in bold.
 
 {machine}
 """
@@ -25,7 +25,8 @@ TINY = "**These runs are tiny, of other sizes than stated: they only show that i
 
 def write_page(kept: Kept, folder: Path, *, quick: bool = False) -> Path:
     """Writes the page and its pictures into a folder; what was not measured is left out."""
-    counts = [len(kept.runs(case.key)) for case in CASES if kept.runs(case.key) and not case.once] or [5]
+    counts = [len(kept.runs(case.key)) for case in CASES if kept.runs(case.key) and case.targets and not case.once]
+    counts = counts or [5]
     runs = f"{max(counts)}" if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
     parts = [INTRO.format(runs=runs, machine=kept.machine), TINY if quick else ""]
     drawn = draw_all(kept, folder / "pictures")
