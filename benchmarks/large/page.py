@@ -14,7 +14,8 @@ INTRO = """# Large graphs
 Written by `make bench-scale` from `docs/scale.json`. Engine `sparse` on one core: 32 features, a pool of 1,000 arms, 20
 candidates, noise variance 0.1, mean degree 10, rewards on 2,000 users. Communities of 100 users with a tenth of the
 edges across, or Barabasi-Albert. Each number is the median of {runs} runs (fewer where there is no target, one
-where a run takes minutes), each in a process of its own. Targets stand in brackets behind a number; where it misses them, it is in bold.
+where a run takes minutes), each in a process of its own. Targets stand in brackets behind a number; where it misses
+them, it is in bold.
 
 {machine}
 """
