@@ -110,7 +110,7 @@ def _parsed(reader: Iterable[list[str]], table: Table) -> Iterator[list[str]]:
     try:
         yield from (cells for cells in reader if cells)
     except csv.Error as odd:
-        number = reader.line_num  # type: ignore[attr-defined]
+        number = reader.line_num  # type: ignore[attr-defined] # csv's readers have it, their type does not say so
         raise table.wrong(number, str(odd), "a cell in quotes ends with a quote", "Mend that line") from None
 
 

@@ -79,27 +79,27 @@ class Table(History):
         return self._column("users")
 
     @property
-    def arms(self) -> Any:  # type: ignore[override]
+    def arms(self) -> Any:  # type: ignore[override] # as above
         """The arms of the rows."""
         return self._column("arms")
 
     @property
-    def counts(self) -> Any:  # type: ignore[override]
+    def counts(self) -> Any:  # type: ignore[override] # as above
         """How many rewards a row stands for."""
         return self._column("counts")
 
     @property
-    def means(self) -> Any:  # type: ignore[override]
+    def means(self) -> Any:  # type: ignore[override] # as above
         """Their means."""
         return self._column("means")
 
     @property
-    def scatters(self) -> Any:  # type: ignore[override]
+    def scatters(self) -> Any:  # type: ignore[override] # as above
         """Their sums of squares about the mean."""
         return self._column("scatters")
 
     @property
-    def rows(self) -> "Places":  # type: ignore[override]
+    def rows(self) -> "Places":  # type: ignore[override] # as above
         """Where a pair's row is, by the pair's number."""
         return Places(self, self._n_arms)
 
