@@ -218,7 +218,8 @@ def _cells(column: Any) -> Cells | Lists:
         return _cells(column.cast(pyarrow.list_(column.type.value_type)))
     if kinds.is_list(column.type) or kinds.is_large_list(column.type):
         lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
-        return Lists(_cells(column.flatten()), np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)]))  # type: ignore[arg-type]
+        starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
+        return Lists(_cells(column.flatten()), starts)  # type: ignore[arg-type] # lists of lists are not told apart here
     if column.null_count == 0 and (kinds.is_integer(column.type) or kinds.is_floating(column.type)):
         return Numbers(column.to_numpy(zero_copy_only=False))
     coded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
