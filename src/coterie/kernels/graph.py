@@ -10,8 +10,9 @@ from coterie.contracts import Array
 from coterie.errors import KernelError, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel, Linear
+from coterie.kernels.features import OnFeatures
 from coterie.kernels.growing import OnGraph
-from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
+from coterie.kernels.joint import checked_psd
 from coterie.kernels.landmarks import fewest_features, landmark_features
 from coterie.kernels.pool import ArmPool
 from coterie.kernels.rows import rows_of
@@ -24,7 +25,7 @@ LEAST_PART = 1e-12
 MOST_STEPS = 200
 
 
-class GraphKernel(OnGraph, OnPool):
+class GraphKernel(OnGraph, OnFeatures):
     """([(L + ridge I)^-1]_uv + own [u = v] + common) (features_a . features_b), never written out. O(edges + arms x D).
 
     L_rho = diag(diagonal) - weights is an M-matrix, so where L_rho reach >= shape > 0, no solution of L_rho x = r
@@ -70,9 +71,7 @@ class GraphKernel(OnGraph, OnPool):
         self.null = self._null(graph.degrees)
         self.shape, self.reach = shape_and_reach(precision, self.null, self.ridge)
         self._hubs_wait = self.shape is not self.null
-        self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
-        self.n_arms, self.feature_error = len(self.features), feature_error
-        self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
+        self._take_features(features, feature_error)
 
     def settings(self) -> dict[str, Any]:
         """Returns what the same kernel on the same graph is made with, by name."""
@@ -117,22 +116,11 @@ class GraphKernel(OnGraph, OnPool):
         largest = self._largest_arm_variance(met)
         return largest / self.ridge + largest * (self.own + self.common)
 
-    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
-        return float(self._arm_variance.max())
-
     def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
         """Never possible: raises."""
         raise KernelError(
             "another user covariance was given to a GraphKernel", "its graph stands for it", "Make a kernel anew"
         )
-
-    def arm_cross(self, arms: Index, others: Index) -> Array:
-        """Returns K_x between two lists of rows."""
-        return np.asarray(self.features[arms] @ self.features[others].T)
-
-    def arm_diag(self, arms: Index) -> Array:
-        """Returns K_x(x, x) of these rows."""
-        return np.asarray(self._arm_variance.take(arms))
 
 
 def shape_and_reach(precision: Any, null: Array, ridge: float) -> tuple[Array, Array]:

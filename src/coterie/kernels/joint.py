@@ -88,6 +88,10 @@ class JointKernel(ABC):
     def with_user_cov(self, user_cov: Array) -> Self:
         """Returns the same kernel with other user covariances."""
 
+    def with_users_alone(self) -> "JointKernel":
+        """Returns the same kernel with nothing that users have in common."""
+        return self.with_user_cov(np.diag(self.user_variances()))
+
     @abstractmethod
     def checked_arm(self, arm: Any) -> Any:
         """Returns one arm in the form this kernel indexes by, or raises a typed error."""

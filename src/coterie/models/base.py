@@ -214,7 +214,7 @@ class Model(ABC):
     def prior_std(self, user: int, arms: Any = None) -> Array:
         """Returns the std of these arms before any observation."""
         rows = self.checked_arms(arms)
-        return np.asarray(np.sqrt(self.kernel.user_cov[self.checked_user(user), user] * self.kernel.arm_diag(rows)))
+        return np.asarray(np.sqrt(self.kernel.user_variance(self.checked_user(user)) * self.kernel.arm_diag(rows)))
 
     def update(self, user: int, arm: Any, reward: float) -> None:
         """Learns one reward; on an error nothing has changed."""

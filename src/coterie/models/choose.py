@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.kernels.graph import GraphKernel
+from coterie.kernels.groups import GroupKernel
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
 from coterie.models.costs import exact_cost, grid_cost, linear_cost
@@ -15,6 +16,7 @@ from coterie.models.engines.dense import DenseModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.features import FeaturesModel
 from coterie.models.engines.grid import GridModel, grid_bytes
+from coterie.models.engines.groups import GroupsModel
 from coterie.models.engines.hybrid import HybridModel
 from coterie.models.engines.kinds import merged
 from coterie.models.engines.linear import LinearModel
@@ -30,8 +32,9 @@ ENGINES: Mapping[str, type[Model]] = {
     "hybrid": HybridModel,
     "linear": LinearModel,
 }
-GRAPH_ENGINES: Mapping[str, type[Model]] = {"sparse": SparseModel}  # on a GraphKernel; see `large.py`
-ALL_ENGINES: Mapping[str, type[Model]] = {**ENGINES, **GRAPH_ENGINES}
+# On a GroupKernel and a GraphKernel: these need no matrix over users, and know none.
+LARGE_ENGINES: Mapping[str, type[Model]] = {"groups": GroupsModel, "sparse": SparseModel}
+ALL_ENGINES: Mapping[str, type[Model]] = {**ENGINES, **LARGE_ENGINES}
 OPTIONS: Mapping[str, frozenset[str]] = {
     "dense": frozenset(),
     "exact": frozenset(),
@@ -39,6 +42,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
+    "groups": frozenset(),
     "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
 }
 
@@ -80,6 +84,8 @@ def choose_engine(
     """
     if isinstance(kernel, GraphKernel):
         return EngineChoice("sparse", "chosen because the graph itself stands for the covariance of all users")
+    if isinstance(kernel, GroupKernel):
+        return EngineChoice("groups", "chosen because groups of users share nothing, so each has a small belief alone")
     if not isinstance(kernel, PoolKernel):
         return EngineChoice("exact", "chosen because there is no pool of arms")
     smaller = merged(kernel)[1] if refresh_every is None else kernel
@@ -156,9 +162,11 @@ def make_model(
     Args:
         kernel: How alike two (user, arm) pairs are: `pool_kernel(user_cov, arm_kernel, pool)`, or
             `FreeKernel(user_cov, arm_kernel)` for arms that are not known beforehand, or
-            `graph_kernel(graph, arm_kernel, pool)` for engine "sparse".
+            `graph_kernel(graph, arm_kernel, pool)` for engine "sparse", `group_kernel(labels, arm_kernel, pool)` for
+            "groups".
         noise_var: The noise variance of the rewards.
-        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear"; "sparse" on a GraphKernel.
+        engine: "auto", "dense", "exact", "features", "grid", "hybrid", "linear"; "sparse" on a GraphKernel, "groups"
+            on a GroupKernel.
         expected_rounds: A hint for "auto".
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
@@ -198,7 +206,7 @@ def make_model(
             options["memory_limit"] = limit
     if not isinstance(engine, str) or engine not in ALL_ENGINES:
         remedy = or_similar(engine, ALL_ENGINES, "Use one of these")
-        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ALL_ENGINES, 7)}", remedy)
+        raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ALL_ENGINES, 8)}", remedy)
     unknown = sorted(set(options) - OPTIONS[engine])
     if unknown:
         known = listed(sorted(OPTIONS[engine])) or "none"

@@ -118,7 +118,7 @@ def contributions(
         pulled, own = model.pulls(user, arm, pairs // size, pairs % size, counts)
         return pulled[rows] * shares * values, float(own @ means)
     pair_weights = _weights(model.prior_cross, model.noise_var, pairs // size, pairs % size, counts, user, arm)
-    alone = model.kernel.with_user_cov(np.diag(model.kernel.user_cov.diagonal()))
+    alone = model.kernel.with_users_alone()
     own = _weights(alone.cross, model.noise_var, pairs // size, pairs % size, counts, user, arm)
     return pair_weights[rows] * shares * values, float(own @ means)
 
