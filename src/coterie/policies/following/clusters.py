@@ -1,6 +1,5 @@
 """Clusters of users found as rewards come in (online clustering of bandits: Gentile, Li and Zappella, 2014)."""
 
-from math import log, sqrt
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.models import Model
+from coterie.policies.following.estimates import Estimates
 from coterie.policies.following.followers import features_of
 
 Mask = NDArray[np.bool_]
@@ -20,6 +20,7 @@ class Clusters:
     reward of user i cuts every (i, j) with |theta_i - theta_j| > c_i + c_j, where c = width sqrt((1 + log(1 + T)) /
     (1 + T)) after T rewards of that user. The clusters are the connected components, and a linear model with that user
     covariance is ridge regression on the rewards of a whole cluster. A reward costs O(d^2 + n d), a split a rebuild.
+    Where users are many, see `JoinedClusters`.
 
     Args:
         n_users: How many users.
@@ -36,14 +37,10 @@ class Clusters:
     """
 
     def __init__(self, n_users: int, *, width: float, pool: Array | None = None) -> None:
-        self.width = width
         self.labels = np.zeros(n_users, dtype=np.intp)
         self._pool = pool
+        self._estimates = Estimates(n_users, width=width)
         self._joined = ~np.eye(n_users, dtype=np.bool_)
-        self._counts = [0] * n_users
-        self._radius = np.full(n_users, width)
-        self._estimates = np.zeros((n_users, 0))
-        self._inverses: dict[int, Array] = {}
 
     def follow(self, model: Model, t: int, user: int, arm: Any, reward: float) -> None:  # noqa: ARG002 - any reward
         """Takes note of a reward; changes the model's user covariance if a cluster splits."""
@@ -52,31 +49,16 @@ class Clusters:
 
     def see(self, user: int, features: Array, reward: float) -> bool:
         """Takes note of a reward, and returns whether a cluster split."""
-        self._estimate(user, features, reward)
+        self._estimates.learn(user, features, reward)
         return self._cut(user) and self._split(user)
 
     def matrix(self) -> Array:
         """Returns 1 for two users of one cluster and 0 for others."""
         return np.equal.outer(self.labels, self.labels).astype(np.float64)
 
-    def _estimate(self, user: int, features: Array, reward: float) -> None:
-        """Brings the user's own ridge estimate up to date, by Sherman and Morrison. O(d^2)."""
-        if not self._inverses:
-            self._estimates = np.zeros((len(self.labels), len(features)))
-        inverse = self._inverses.setdefault(user, np.eye(len(features)))
-        column = inverse @ features
-        scale = 1.0 + float(features @ column)
-        self._estimates[user] += column * ((reward - float(features @ self._estimates[user])) / scale)
-        inverse -= column[:, None] * (column / scale)
-        self._counts[user] += 1
-        count = 1 + self._counts[user]
-        self._radius[user] = self.width * sqrt((1 + log(count)) / count)
-
     def _cut(self, user: int) -> bool:
         """Parts the user from those whose estimates are too far off, and returns whether there were any. O(n d)."""
-        others = np.flatnonzero(self._joined[user])
-        gaps = self._estimates[others] - self._estimates[user]
-        far = others[np.sqrt(np.einsum("ij,ij->i", gaps, gaps)) > self._radius[others] + self._radius[user]]
+        far = self._estimates.far(user, np.flatnonzero(self._joined[user]))
         self._joined[user, far] = self._joined[far, user] = False
         return len(far) > 0
 

@@ -9,7 +9,7 @@ from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, Green, Linear, SquaredExponential, UserKernel
 from coterie.kernels.graph import MAX_FEATURES
-from coterie.models.choose import OPTIONS
+from coterie.models.choose import LARGE_ENGINES, OPTIONS
 from coterie.models.large import Sizes, is_for_sparse
 from coterie.models.memory import check_users_fit
 from coterie.models.need import check_whole
@@ -81,7 +81,7 @@ def sizes_of(users: Green, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPoo
 
 
 def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[str, Any], Mapping[str, Any] | None]:
-    """Returns the options that are the kernel's on "sparse", and those that are left for the model.
+    """Returns the options that are the kernel's on "sparse" and "groups", and those that are left for the model.
 
     Examples:
         >>> feature_options("sparse", {"eps": 0.5, "max_features": 8})
@@ -90,12 +90,12 @@ def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[
     Raises:
         UnknownNameError: If an option is neither's.
     """
-    if engine != "sparse" or not isinstance(given, Mapping):
+    if engine not in LARGE_ENGINES or not isinstance(given, Mapping):
         return {}, given
-    known = sorted(OPTIONS["sparse"].union(FEATURE_OPTIONS))
+    known = sorted(OPTIONS[engine].union(FEATURE_OPTIONS))
     for name in given:
         if name not in known and name != "memory_limit":
-            rule = f"options of engine 'sparse' are {listed(known)}"
+            rule = f"options of engine {engine!r} are {listed(known)}"
             raise UnknownNameError(
                 f"engine option {name!r} is unknown", rule, or_similar(name, known, "Use one of these")
             )

@@ -11,11 +11,15 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
 from coterie.kernels.graph import GraphKernel, graph_kernel
+from coterie.kernels.groups import group_kernel
+from coterie.models.memory import check_users_fit
 from coterie.policies.auto import AutoPolicy, make_auto_policy, make_bernoulli_policy, make_large_auto_policy
 from coterie.policies.following.clusters import Clusters
 from coterie.policies.following.followers import Follower, ScheduledNoise
+from coterie.policies.following.joined import JoinedClusters, joined_at_first
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.following.similarity import LearnedSimilarity
+from coterie.policies.making.groups import group_labels
 from coterie.policies.making.recipes import Recipe
 from coterie.policies.rules.scores import Score
 
@@ -149,9 +153,17 @@ def joint_kernel_for(
     engine: str,
     features: Mapping[str, Any] | None = None,
 ) -> JointKernel:
-    """Returns the product of the two kernels, on the pool if there is one; engine "sparse" takes the graph itself."""
+    """Returns the product of the two kernels, on the pool if there is one; engine "sparse" takes the graph itself.
+
+    Engine "groups" takes the group of each user.
+    """
     if engine == "sparse":
         return _graph_kernel_for(users, graph, arm_kernel, arms, features or {})
+    if engine == "groups":
+        labels = group_labels(users, graph, arms)
+        assert arms is not None
+        return group_kernel(labels, arm_kernel, arms, **(features or {}))
+    check_users_fit(graph.n_users)
     if arms is not None:
         return pool_kernel(users.matrix(graph), arm_kernel, arms)
     if not arm_kernel.resolved:
@@ -183,8 +195,10 @@ def learned_similarity(arms: ArmPool | None, seed: int) -> LearnedSimilarity:
     return LearnedSimilarity(lengthscale=median_distance(arms.features), pool=arms.features, seed=seed)
 
 
-def clusters_for(name: str, recipe: Recipe, given: Any, graph: UserGraph, arms: ArmPool | None) -> list[Follower]:
-    """Returns the clusters of users, if the policy has them."""
+def clusters_for(
+    name: str, recipe: Recipe, given: Any, graph: UserGraph, arms: ArmPool | None, engine: str, seed: int
+) -> list[Follower]:
+    """Returns the clusters of users, if the policy has them, in the form that the engine can follow."""
     if not recipe.clustered:
         if given is None:
             return []
@@ -197,6 +211,9 @@ def clusters_for(name: str, recipe: Recipe, given: Any, graph: UserGraph, arms: 
         raise ParameterError(
             f"cluster_width is {given!r}", "it is a finite number > 0", f"Choose, say, {CLUSTER_WIDTH}"
         )
+    if engine == "groups" and arms is not None:
+        return [JoinedClusters(joined_at_first(graph.n_users, seed), width=float(width), pool=arms.features)]
+    check_users_fit(graph.n_users)
     return [Clusters(graph.n_users, width=float(width), pool=None if arms is None else arms.features)]
 
 

@@ -12,6 +12,7 @@ from coterie.models.need import check_whole
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.making.engines import feature_options, suited_engine, suited_for_auto
+from coterie.policies.making.groups import suited_groups
 from coterie.policies.making.ingredients import (
     arm_kernel_for,
     auto_maker,
@@ -97,13 +98,13 @@ def make_policy(
             returns one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
-        engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse"; "auto" chooses
-            by cost and memory, and `explain()` says why.
+        engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse", or "groups"
+            where users are pooled, alone or in clusters; "auto" chooses by cost and memory, and `explain()` says why.
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified, feature_error, max_features
-            (sparse).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified (sparse); feature_error,
+            max_features (sparse, groups).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.
 
@@ -153,11 +154,14 @@ def make_policy(
     rule, seed = score_for(name, recipe, sampling, score), checked_seed(seed)
     chosen = similarity_for(name, recipe, similarity)
     users = user_kernel_for(name, recipe, user_kernel, laplacian_ridge, chosen)
-    followers += clusters_for(name, recipe, cluster_width, graph, arms)
     learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
     similar_arms = arm_kernel_for(name, recipe, arm_kernel)
     suited, why = engine, ""
-    if not (followers or learned or recipe.staged):  # these change the covariance of all users, or ask for it
+    if not (learned or recipe.staged):
+        suited, why = suited_groups(engine, users, graph, arms)
+    followers += clusters_for(name, recipe, cluster_width, graph, arms, suited, seed)
+    if suited == engine and not (followers or learned or recipe.staged):
+        # these change the covariance of all users, or ask for it
         suited, why = suited_engine(engine, users, graph, similar_arms, arms, expected_rounds, engine_options)
     features, engine_options = feature_options(engine, engine_options)
     make = partial(

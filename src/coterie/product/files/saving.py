@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from coterie.errors import JournalError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.models.choose import LARGE_ENGINES
 from coterie.product.bandit import Bandit
 from coterie.product.files.container import digest, read_container, write_container
 
@@ -121,8 +122,9 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
     options = settings.pop("options")
     state["belief"] = put_together(state.get("belief"), arrays)
     if state["belief"] and "model" in state["belief"]:
-        # For a moment: one that takes little room until the belief is there. Only `sparse` takes a graph for a kernel.
-        options = options | {"engine": "sparse" if state["belief"]["model"]["engine"] == "sparse" else "exact"}
+        # For a moment: one that takes little room until the belief is there. Some have a kernel of their own.
+        engine = state["belief"]["model"]["engine"]
+        options = options | {"engine": engine if engine in LARGE_ENGINES else "exact"}
     arms = ArmPool(arrays["features"], ids=state["arms"], feature_names=state.get("feature_names"))
     bandit = Bandit(graph=graph, arms=arms, **settings, **options)
     bandit.restore(state, arrays)
