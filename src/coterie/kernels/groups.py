@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.errors import DimensionError, KernelError
-from coterie.kernels.arm import ArmKernel
+from coterie.kernels.arm import ArmKernel, Distinct
 from coterie.kernels.features import OnFeatures
 from coterie.kernels.graph import FEATURE_ERROR, MAX_FEATURES, arm_features
 from coterie.kernels.joint import Index
@@ -19,10 +19,13 @@ Labels = NDArray[np.int64]
 class GroupKernel(OnFeatures):
     """[group of u = group of v] (features_a . features_b): pooled users, users alone, clusters. O(users + arms x D).
 
+    With kinds of arms, arms of different kinds have nothing in common, and a pair's group is that of user and kind.
+
     Attributes:
         labels: The name of each user's group, a whole number.
         features: One row for each arm of the pool.
         feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
+        kinds: The kind of each arm, from 0, if there are kinds.
 
     Examples:
         >>> kernel = GroupKernel([0, 0, 1], np.eye(2))
@@ -30,7 +33,7 @@ class GroupKernel(OnFeatures):
         array([[1., 0.]])
     """
 
-    def __init__(self, labels: Any, features: Any, *, feature_error: float = 0.0) -> None:
+    def __init__(self, labels: Any, features: Any, *, feature_error: float = 0.0, kinds: Labels | None = None) -> None:
         given = np.asarray(labels)
         if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) == 0:
             rule = "there is one whole number for each user"
@@ -38,6 +41,7 @@ class GroupKernel(OnFeatures):
         self.labels: Labels = given.astype(np.int64)
         self.labels.flags.writeable = False
         self._take_features(features, feature_error)
+        self.kinds = kinds
 
     @property
     def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
@@ -78,7 +82,14 @@ class GroupKernel(OnFeatures):
 
     def with_users_alone(self) -> "GroupKernel":
         """Returns the same kernel with each user a group alone."""
-        return GroupKernel(np.arange(self.n_users), self.features, feature_error=self.feature_error)
+        return GroupKernel(np.arange(self.n_users), self.features, feature_error=self.feature_error, kinds=self.kinds)
+
+    def groups(self, user: int, arms: Index) -> list[int]:
+        """Returns the group of each pair of this user."""
+        label = int(self.labels[user])
+        if self.kinds is None:
+            return [label] * len(arms)
+        return [label * self.n_arms + kind for kind in self.kinds[arms].tolist()]
 
     def parted(self, users: Index, label: int) -> "GroupKernel":
         """Returns the same kernel with these users in the group of this name. O(users) bytes are copied."""
@@ -88,6 +99,11 @@ class GroupKernel(OnFeatures):
         out.__dict__.update(self.__dict__)
         out.labels = labels
         return out
+
+    def arm_cross(self, arms: Index, others: Index) -> Array:
+        """Returns K_x between two lists of rows."""
+        products = super().arm_cross(arms, others)
+        return products if self.kinds is None else products * np.equal.outer(self.kinds[arms], self.kinds[others])
 
     def cross(self, users: Index, arms: Index, other_users: Index, other_arms: Index) -> Array:
         """Returns the b x t covariances between two lists of pairs."""
@@ -112,11 +128,16 @@ def group_kernel(
 ) -> GroupKernel:
     """Returns the kernel of engine "groups", by features of the pool; the options are those of `graph_kernel`.
 
+    Arms that are `Distinct` are of a kind each, with one feature.
+
     Examples:
         >>> from coterie.kernels.arm import Linear
         >>> group_kernel([0, 0, 1], Linear(), ArmPool([[1.0], [2.0]])).features
         array([[1.],
                [2.]])
     """
+    if isinstance(arm_kernel, Distinct):
+        kinds = np.unique(pool.features + 0.0, axis=0, return_inverse=True)[1].ravel()  # -0.0 is 0.0
+        return GroupKernel(labels, np.ones((len(pool), 1)), kinds=kinds)
     features, lost = arm_features(arm_kernel, pool, feature_error, max_features)
     return GroupKernel(labels, features, feature_error=lost)

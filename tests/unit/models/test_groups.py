@@ -7,7 +7,7 @@ import pytest
 from numpy.typing import NDArray
 
 from coterie.errors import DimensionError, KernelError, ParameterError
-from coterie.kernels import ArmPool, Linear, PoolKernel, SquaredExponential
+from coterie.kernels import ArmPool, Distinct, Linear, PoolKernel, SquaredExponential
 from coterie.kernels.groups import GroupKernel, group_kernel
 from coterie.models import DenseModel, Model, make_model, restore_model
 from coterie.models.engines.groups import GroupsModel
@@ -142,3 +142,17 @@ def test_the_kernel_is_the_one_of_the_matrix() -> None:
     np.testing.assert_allclose(kernel.diag(users, arms), whole.diag(users, arms))
     assert not kernel.shares_nothing
     assert kernel.with_users_alone().shares_nothing
+
+
+def test_distinct_arms_are_learned_apart_and_twins_together() -> None:
+    arms = ArmPool([[1.0, 0.0], [2.0, 0.0], [1.0, -0.0], [3.0, 1.0]])
+    model: Model = make_model(group_kernel(LABELS, Distinct(), arms), noise_var=0.5)
+    dense = DenseModel(PoolKernel(matrix_of(LABELS), Distinct().gram(arms.features)), noise_var=0.5)
+    history = [(user, arm % 4, reward) for user, arm, reward in rows(60)]
+    for each in (model, dense):
+        for row in history:
+            each.update(*row)
+    assert_same(model, dense)
+    again = restore_model(model.state(), model.kernel)
+    np.testing.assert_array_equal(again.predict(3), model.predict(3))
+    assert "of users and arms" in model.explain()

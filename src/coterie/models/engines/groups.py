@@ -60,14 +60,26 @@ class GroupsModel(ConditionedModel):
     def _block(self, user: int) -> BlockWeights:
         return self._blocks.get(int(self.kernel.labels[user]), self._prior)
 
+    def _apart(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns mean and variance of arms that have nothing in common, or are one: a block for each kind."""
+        rows, groups = self.kernel.features.take(arms, axis=0), self.kernel.groups(user, arms)
+        blocks = [self._blocks.get(group, self._prior) for group in groups]
+        both = [block.read(0, row[None]) for block, row in zip(blocks, rows, strict=True)]
+        return np.array([mean[0] for mean, _ in both]), np.array([variance[0] for _, variance in both])
+
     def read(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std."""
-        mean, variance = self._block(user).read(0, self.kernel.features.take(arms, axis=0))
+        if self.kernel.kinds is None:
+            mean, variance = self._block(user).read(0, self.kernel.features.take(arms, axis=0))
+        else:
+            mean, variance = self._apart(user, arms)
         np.maximum(variance, 0.0, out=variance)
         return mean, np.sqrt(variance, out=variance)
 
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance."""
+        if self.kernel.kinds is not None:  # arms of one kind have the same variance, and are one
+            return np.asarray(self._apart(user, arms)[1] * self.kernel.arm_cross(arms, arms))
         rows = self.kernel.features.take(arms, axis=0)
         return np.asarray(rows @ self._block(user).covariance(0) @ rows.T)
 
@@ -81,8 +93,13 @@ class GroupsModel(ConditionedModel):
         each = [self._observe_pair(*one) for one in together]
         return sum(log(variance) for variance, _ in each), sum(gap * gap / variance for variance, gap in each)
 
+    def _group(self, user: int, arm: int) -> int:
+        return (
+            int(self.kernel.labels[user]) if self.kernel.kinds is None else self.kernel.groups(user, np.array([arm]))[0]
+        )
+
     def _observe_pair(self, user: int, arm: int, value: float, noise: float) -> tuple[float, float]:
-        label, row = int(self.kernel.labels[user]), self.kernel.features[arm]
+        label, row = self._group(user, arm), self.kernel.features[arm]
         block = self._blocks.get(label)
         if block is None:
             block = self._blocks[label] = self._from_table(_prior_table(len(row)))
@@ -92,7 +109,7 @@ class GroupsModel(ConditionedModel):
         return block.condition(0, row, value, noise)
 
     def _move(self, user: int, arm: int, change: float) -> tuple[float, float]:
-        label, row = int(self.kernel.labels[user]), self.kernel.features[arm]
+        label, row = self._group(user, arm), self.kernel.features[arm]
         if (sums := self._sums.get(label)) is not None:
             sums[-1] += row * change
         return self._blocks[label].move(0, row, change)  # a pair that is revised has been observed
@@ -108,6 +125,7 @@ class GroupsModel(ConditionedModel):
         The belief of either is that of its own rewards. O(D^2) for each pair that these users have rewards of, and
         O(D^3); the first time a group is parted O(D^2) for each pair that the group has rewards of.
         """
+        assert self.kernel.kinds is None  # clusters are of a linear model
         whole, moved = int(self.kernel.labels[users[0]]), self._rows_of(users)
         if moved:
             sums, part = self._sums_of(whole), self._summed(moved)
@@ -162,10 +180,14 @@ class GroupsModel(ConditionedModel):
         self._blocks = dict(zip(state["groups"].tolist(), tables, strict=True))
         self._sums = dict(zip(state["parted"].tolist(), np.array(state["sums"]), strict=True))
 
+    @property
+    def _of_what(self) -> str:
+        return " of users" if self.kernel.kinds is None else " of users and arms"
+
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it holds."""
         return (
-            f"{super().explain()} {len(self._blocks)} groups of users have rewards. The arms' "
+            f"{super().explain()} {len(self._blocks)} groups{self._of_what} have rewards. The arms' "
             f"{self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest prior "
             "variance at most."
         )
