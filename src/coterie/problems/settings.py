@@ -10,6 +10,7 @@ import numpy as np
 from coterie.errors import GraphError, InputError, SettingError, listed, or_similar
 from coterie.graphs import FAMILIES, make_graph
 from coterie.problems.checks import ABOVE_0, AT_LEAST_0, FROM_0_BELOW_1, FROM_0_TO_1, Rule, choice, flag, whole
+from coterie.problems.large import check_mirrored
 from coterie.problems.rounds import NoiseKind, RewardKind
 
 Kind: TypeAlias = Literal["linear-gob", "gp-draw", "representer"]
@@ -63,7 +64,8 @@ class WorldSettings:
         laplacian_ridge: The world's own rho.
         lengthscale: Of the world's squared exponential arm kernel.
         unit_spread: Whether the truth is scaled to standard deviation 1 over all pairs.
-        heterophily: Whether neighbours differ: the truth is drawn with the graph's frequencies in reverse order.
+        heterophily: Whether neighbours differ: the truth is drawn with the graph's frequencies in reverse order. For
+            up to 2,000 users.
         noise_std: Standard deviation of the noise of real rewards.
         noise: "gaussian", or "heavy-tailed" for Student's t with 3 degrees of freedom, scaled to this deviation.
         rewards: "real" for f plus noise, "binary" for 0 or 1 with probability logistic(f) of a 1.
@@ -165,6 +167,7 @@ def _check_together(settings: WorldSettings) -> None:
     if settings.n_candidates > settings.n_arms:
         problem, rule = f"n_candidates is {settings.n_candidates}", f"it is at most n_arms, which is {settings.n_arms}"
         raise SettingError(problem, rule, "Show fewer, or add arms", key="n_candidates")
+    check_mirrored(settings.n_users, heterophily=settings.heterophily)
     if settings.rewired_share != 1.0 and settings.shown_graph != "rewired":
         problem = f"rewired_share is {settings.rewired_share} and shown_graph is {settings.shown_graph!r}"
         rule = "a share is rewired only where shown_graph is 'rewired'"

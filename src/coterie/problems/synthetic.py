@@ -5,8 +5,10 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.errors import ParameterError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Green, SquaredExponential, UserKernel
+from coterie.problems.large import MOST_DENSE, check_mirrored, smooth_draw, smoothed
 from coterie.problems.rounds import Round
 from coterie.problems.settings import WorldSettings
 from coterie.problems.streams import stream
@@ -14,7 +16,9 @@ from coterie.problems.world import World
 
 
 def draw_world(settings: WorldSettings, seed: np.random.SeedSequence) -> World:
-    """Returns the world of a trial; graph, pool, truth and shown graph have streams of their own. O(n_users^3).
+    """Returns the world of a trial; graph, pool, truth and shown graph have streams of their own.
+
+    O(n_users^3) for up to 2,000 users; beyond, solves of O(edges) a step, and the table of users x arms.
 
     Examples:
         >>> world = draw_world(WorldSettings(n_users=6, n_arms=8), np.random.SeedSequence(0))
@@ -90,8 +94,13 @@ def shown_graph(settings: WorldSettings, graph: UserGraph, rng: np.random.Genera
 
 
 def draw_truth(settings: WorldSettings, graph: UserGraph, arms: ArmPool, rng: np.random.Generator) -> Array:
-    """Returns one draw of the table of expected rewards, before it drifts or becomes a probability. O(n_users^3)."""
-    if settings.kind == "linear-gob":
+    """Returns one draw of the table of expected rewards, before it drifts or becomes a probability.
+
+    Up to 2,000 users it comes from a matrix over them, O(n_users^3); beyond it has the same law, without one.
+    """
+    if graph.n_users > MOST_DENSE:
+        truth = large_truth(settings, graph, arms, rng)
+    elif settings.kind == "linear-gob":
         truth = linear_truth(_filtered(settings, graph, lambda x: 1 / (1 + settings.homophily * x)), arms, rng)
     else:
         kernel = Green(laplacian_ridge=settings.laplacian_ridge, power=settings.power)
@@ -100,6 +109,27 @@ def draw_truth(settings: WorldSettings, graph: UserGraph, arms: ArmPool, rng: np
         draw = gp_truth if settings.kind == "gp-draw" else representer_truth
         truth = draw(user_cov, arm_cov, rng)
     return spread_to_one(truth) if settings.unit_spread else truth
+
+
+def large_truth(settings: WorldSettings, graph: UserGraph, arms: ArmPool, rng: np.random.Generator) -> Array:
+    """Returns one draw of the table of expected rewards without a matrix over users, for a graph of any size.
+
+    Normal coefficients smoothed by A^-p have covariance A^-2p: a representer draw is smooth by twice the power.
+
+    Examples:
+        >>> settings, graph = WorldSettings(kind="linear-gob"), UserGraph.from_edges([("ana", "bo")])
+        >>> large_truth(settings, graph, sphere_pool(3, 10, seed=0), np.random.default_rng(0)).shape
+        (2, 3)
+    """
+    check_mirrored(graph.n_users, heterophily=settings.heterophily)
+    if settings.kind == "linear-gob":
+        start = rng.standard_normal((graph.n_users, arms.dimension))
+        return np.asarray(smoothed(graph, settings.homophily, start) @ arms.features.T)
+    drawn = settings.kind == "gp-draw"
+    kernel = Green(laplacian_ridge=settings.laplacian_ridge, power=settings.power * (1 if drawn else 2))
+    arm_cov = SquaredExponential(settings.lengthscale).gram(arms.features)
+    mixing = _symmetric_root(arm_cov) if drawn else arm_cov
+    return np.asarray(smooth_draw(graph, kernel, len(arms), rng) @ mixing)
 
 
 def _filtered(settings: WorldSettings, graph: UserGraph, transfer: Callable[[Array], Array]) -> Array:
@@ -161,6 +191,16 @@ def _symmetric_root(matrix: Array) -> Array:
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
+def _checked_green(kernel: UserKernel, graph: UserGraph) -> Green:
+    if isinstance(kernel, Green):
+        return kernel
+    raise ParameterError(
+        f"user_kernel is {kernel!r}, for {graph.n_users} users",
+        f"beyond {MOST_DENSE} users it is a Green: others need a matrix over users",
+        "Pass user_kernel=Green(...), or take fewer users",
+    )
+
+
 def gp_world(
     *,
     graph: UserGraph,
@@ -176,7 +216,8 @@ def gp_world(
     Args:
         graph: The users.
         arms: The pool.
-        user_kernel: The world's own, which need not be the learner's; Green(power=0.5) in the paper's figures.
+        user_kernel: The world's own, which need not be the learner's; Green(power=0.5) in the paper's figures. For
+            more than 2,000 users it is a Green.
         arm_kernel: The world's own.
         noise_std: Of the rewards.
         seed: Fixes the draw.
@@ -188,6 +229,9 @@ def gp_world(
         >>> world.graph.n_users
         2
     """
-    arm_cov = arm_kernel.resolve(arms.features).gram(arms.features)
-    truth = gp_truth(user_kernel.matrix(graph), arm_cov, np.random.default_rng(seed))
+    arm_cov, rng = arm_kernel.resolve(arms.features).gram(arms.features), np.random.default_rng(seed)
+    if graph.n_users > MOST_DENSE:
+        truth = smooth_draw(graph, _checked_green(user_kernel, graph), len(arms), rng) @ _symmetric_root(arm_cov)
+    else:
+        truth = gp_truth(user_kernel.matrix(graph), arm_cov, rng)
     return World(graph=graph, arms=arms, truth=spread_to_one(truth) if unit_spread else truth, noise_std=noise_std)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import numpy as np
 from scipy.special import expit
 
-from coterie.contracts import ArmId, Array, UserId
+from coterie.contracts import ArmId, Array
 from coterie.errors import CandidatesError, DimensionError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -15,6 +15,7 @@ from coterie.kernels.joint import as_numbers
 from coterie.problems.checks import FROM_0_BELOW_1, whole
 from coterie.problems.rounds import NoiseKind, RewardKind, Round, drawn_noise, served_users, shown_arms
 from coterie.problems.streams import stream
+from coterie.problems.tables import MOST_NAMED, LargeTable, Table
 
 
 class World:
@@ -147,18 +148,19 @@ class World:
         moved = [keep * now[arm] + gain * then[arm] for arm in shown.candidates]
         return expit(moved).tolist() if self.rewards == "binary" else moved
 
-    def _table(self, truth: Any, *, logistic: bool) -> dict[UserId, dict[ArmId, float]]:
-        """Returns the expected rewards by user and arm: looked up faster than an entry of an array."""
+    def _table(self, truth: Any, *, logistic: bool) -> Table:
+        """Returns the expected rewards by user and arm; by name they are looked up faster than in an array."""
         values = as_numbers(truth, what="truth")
         wanted = (self.graph.n_users, len(self.arms))
         if values.shape != wanted:
             raise DimensionError(
                 f"a truth of shape {values.shape}", f"it is {wanted}", "One row a user, one column an arm"
             )
-        rows = (expit(values) if logistic else values).tolist()
-        return {
-            user: dict(zip(self.arms.ids, row, strict=True)) for user, row in zip(self.graph.users, rows, strict=True)
-        }
+        expected = expit(values) if logistic else values
+        if self.graph.n_users > MOST_NAMED:
+            return LargeTable(expected, self.graph.index, self.arms.index)
+        named = zip(self.graph.users, expected.tolist(), strict=True)
+        return {user: dict(zip(self.arms.ids, row, strict=True)) for user, row in named}
 
 
 def _check_number(name: str, value: object) -> None:
