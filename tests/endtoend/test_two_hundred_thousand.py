@@ -1,4 +1,4 @@
-"""200,000 users in two GiB: generators, loaders, kernels, policies and files make nothing of the size users x users.
+"""200,000 users in two GiB: generators, loaders, kernels, policies, worlds and files make nothing of users x users.
 
 One row for each user against every other would be 320 GB.
 """
@@ -80,9 +80,31 @@ again = ct.Bandit.load(FILE)
 assert again.predict(7, range(5)) == before
 """
 
+WORLDS = """
+from coterie.problems import WorldSettings, draw_rounds, draw_world
+seed, shape = np.random.SeedSequence(0), {"n_users": N, "n_arms": 20, "horizon": 200, "laplacian_ridge": 0.1}
+shape |= {"graph": "barabasi-albert", "graph_options": {"attach": 5}}
+draw_world(WorldSettings(kind="gp-draw", power=0.5, **shape | {"n_arms": 5}), seed)
+draw_world(WorldSettings(kind="linear-gob", **shape), seed)
+settings = WorldSettings(kind="gp-draw", power=1.0, **shape)
+world = draw_world(settings, seed)
+for name in ("club", "pooled-linucb", "per-user-linucb", "gp-ucb", "per-user-gp-ts", "popularity", "random"):
+    options, regret = {"cluster_width": 0.05} if name == "club" else {}, 0.0
+    policy = ct.make_policy(name, graph=world.graph, arms=world.arms, **options)
+    assert policy.model.engine == "groups"
+    for shown in draw_rounds(settings, world, seed):
+        arm = policy.select(shown.user, shown.candidates).arm
+        reward, lost = world.judge(shown, arm)
+        policy.update(shown.user, arm, reward)
+        regret += lost
+    assert 0 < regret
+    if name == "club":
+        assert policy._followers[0].n_clusters > 100
+"""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["FAMILIES", "LOADERS", "PLAYED"])
+@pytest.mark.parametrize("part", ["FAMILIES", "LOADERS", "PLAYED", "WORLDS"])
 def test_nothing_of_the_size_users_times_users_is_made(part: str, tmp_path: Path) -> None:
     if part == "PLAYED":
         pytest.importorskip("numba")
