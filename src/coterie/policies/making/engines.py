@@ -90,7 +90,7 @@ def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[
     Raises:
         UnknownNameError: If an option is neither's.
     """
-    if engine not in LARGE_ENGINES or not isinstance(given, Mapping):
+    if engine not in list(LARGE_ENGINES) or not isinstance(given, Mapping):
         return {}, given
     known = sorted(OPTIONS[engine].union(FEATURE_OPTIONS))
     for name in given:
