@@ -61,6 +61,11 @@ def test_a_loaded_bandit_decides_as_the_saved_one_on_every_engine(tmp_path: Path
         {"policy": "club", "pending": "hallucinate"},
         {"policy": "coop-kernel-ts"},
         {"policy": "random"},
+        {"policy": "lk-gp-ucb", "engine": "grid", "engine_options": {"block_size": 8}},
+        {"policy": "lk-gp-ucb", "engine_options": {"memory_limit": 2**30}},
+        {"policy": "per-user-gp-ucb", "engine": "groups", "engine_options": {"max_features": 5}},
+        {"policy": "club", "engine": "groups", "pending": "hallucinate"},
+        {"policy": "popularity", "engine": "groups", "forgetting": 0.95},
     ],
 )
 def test_a_loaded_bandit_decides_as_the_saved_one_whatever_it_is(tmp_path: Path, options: dict[str, Any]) -> None:

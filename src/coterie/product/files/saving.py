@@ -122,10 +122,17 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
     options = settings.pop("options")
     state["belief"] = put_together(state.get("belief"), arrays)
     if state["belief"] and "model" in state["belief"]:
-        # For a moment: one that takes little room until the belief is there. Some have a kernel of their own.
-        engine = state["belief"]["model"]["engine"]
-        options = options | {"engine": engine if engine in LARGE_ENGINES else "exact"}
+        options = _for_a_moment(options, state["belief"]["model"]["engine"])
     arms = ArmPool(arrays["features"], ids=state["arms"], feature_names=state.get("feature_names"))
     bandit = Bandit(graph=graph, arms=arms, **settings, **options)
     bandit.restore(state, arrays)
     return bandit
+
+
+def _for_a_moment(options: dict[str, Any], engine: str) -> dict[str, Any]:
+    """Returns options of a policy that takes little room until the belief is there; some have a kernel of their own."""
+    if engine not in LARGE_ENGINES:
+        return {name: value for name, value in options.items() if name != "engine_options"} | {"engine": "exact"}
+    given = options.get("engine_options") or {}
+    kept = {name: value for name, value in given.items() if name != "memory_limit"}  # which is one of "auto"
+    return options | {"engine": engine, "engine_options": kept}
