@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import connected_components
 import coterie as ct
 from coterie.errors import ParameterError, UnknownArmError, UnknownNameError, UnknownUserError
 from coterie.policies.following.clusters import Clusters
-from coterie.policies.following.joined import Joined, JoinedClusters, joined_at_first
+from coterie.policies.following.joined import Joined, JoinedClusters, Search, joined_at_first
 
 N_USERS, N_TASTES = 40, 3
 RNG = np.random.default_rng(0)
@@ -73,7 +73,7 @@ def test_from_the_same_sparse_graph_both_find_the_same_clusters() -> None:
 def test_the_smaller_part_is_a_whole_component_and_nothing_else(seed: int, n_users: int, share: float) -> None:
     graph = ct.make_graph("erdos-renyi", n_users, edge_prob=share, seed=seed)
     labels = connected_components(graph.weights, directed=False)[1]
-    part = Joined(graph.weights).part(0, n_users - 1)
+    part = Joined(graph.weights).part(Search(0), Search(n_users - 1))
     if labels[0] == labels[-1]:
         assert part is None
     else:

@@ -39,16 +39,30 @@ def joined_at_first(n_users: int, seed: int) -> sp.csr_array:
     return make_graph("erdos-renyi", n_users, edge_prob=share, seed=rng, connected="retry").weights
 
 
+class Search:
+    """A search for everybody who is connected to a user: who was reached, and who of them was not looked at yet."""
+
+    __slots__ = ("reached", "waiting")
+
+    def __init__(self, user: int) -> None:
+        self.reached, self.waiting = {user}, deque([user])
+
+    def join(self, other: "Search") -> None:
+        """Takes over what another search has found, the two having met."""
+        self.reached |= other.reached
+        self.waiting.extend(other.waiting)
+
+
 class Joined:
     """Who is joined to whom: a graph without weights that only loses edges.
 
     Examples:
         >>> joined = Joined(make_graph("ring", 5).weights)
         >>> joined.cut(0, np.array([1]))
-        >>> joined.near(0), joined.part(0, 1)
+        >>> joined.near(0), joined.part(Search(0), Search(1))
         (array([4]), None)
         >>> joined.cut(3, np.array([4]))
-        >>> joined.part(1, 0)
+        >>> joined.part(Search(1), Search(0))
         array([0, 4])
     """
 
@@ -71,23 +85,26 @@ class Joined:
             start, end = self._ends[one], self._ends[one + 1]
             self._there[start + int(np.searchsorted(self._others[start:end], other))] = False
 
-    def part(self, one: int, other: int) -> Index | None:
-        """Returns everybody on the side with fewer edges if the two are not connected, and None if they are.
+    def part(self, one: Search, other: Search) -> Index | None:
+        """Returns everybody on the side with fewer edges if two users are not connected, and None if they are.
 
-        Both sides are searched in turn. That takes about twice the edges of the side returned; or until they meet.
+        Both searches go on in turn. That takes about twice the edges of the side returned; or until they meet, and then
+        the first goes on from where both are.
         """
-        reached, waiting, work = ({one}, {other}), (deque([one]), deque([other])), [0, 0]
+        sides, work = (one, other), [0, 0]
         while True:
-            side = int(work[1] < work[0])
-            if not waiting[side]:
-                return np.array(sorted(reached[side]), dtype=np.intp)
-            near = self.near(waiting[side].popleft()).tolist()
-            if not reached[1 - side].isdisjoint(near):
+            turn = int(work[1] < work[0])
+            side = sides[turn]
+            if not side.waiting:
+                return np.array(sorted(side.reached), dtype=np.intp)
+            near = self.near(side.waiting.popleft()).tolist()
+            fresh = [each for each in near if each not in side.reached]
+            side.reached.update(fresh)
+            side.waiting.extend(fresh)
+            if not sides[1 - turn].reached.isdisjoint(fresh):
+                one.join(other)
                 return None
-            fresh = [each for each in near if each not in reached[side]]
-            reached[side].update(fresh)
-            waiting[side].extend(fresh)
-            work[side] += len(near) + 1
+            work[turn] += len(near) + 1
 
 
 class JoinedClusters:
@@ -132,16 +149,17 @@ class JoinedClusters:
 
     def _split(self, user: int, cut: list[int]) -> list[tuple[Index, int]]:
         """Finds the parts of the user's cluster: each holds the user or one of those cut off."""
-        parts, last = [], user
+        parts, last, found = [], user, Search(user)
         for other in cut:
-            if self.labels[other] != self.labels[last]:
-                continue  # in a part that was found whole
-            part = self._joined.part(last, other)
+            if other in found.reached or self.labels[other] != self.labels[last]:
+                continue  # connected to the last, or in a part that was found whole
+            more = Search(other)
+            part = self._joined.part(found, more)
             if part is None:
                 continue
             label, self.n_clusters = self.n_clusters, self.n_clusters + 1
             self.labels[part] = label
             parts.append((part, label))
             if self.labels[last] == label:
-                last = other  # who stays behind under the old name
+                last, found = other, more  # who stays behind under the old name
         return parts
