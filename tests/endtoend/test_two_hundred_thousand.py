@@ -1,6 +1,7 @@
 """200,000 users in two GiB: generators, loaders, kernels, policies, worlds and files make nothing of users x users.
 
-One row for each user against every other would be 320 GB.
+One row for each user against every other would be 320 GB. Pools of 12,000 arms make nothing of arms x arms either, several
+tables of 1.2 GB.
 """
 
 import os
@@ -102,11 +103,25 @@ for name in ("club", "pooled-linucb", "per-user-linucb", "gp-ucb", "per-user-gp-
         assert policy._followers[0].n_clusters > 100
 """
 
+POOLS = """
+graph = ct.make_graph("barabasi-albert", 42_000, attach=5)
+arms = ct.ArmPool(rng.normal(size=(12_000, 26)) / 26**0.5)
+engines = dict.fromkeys(["club", "pooled-linucb", "per-user-lints", "gp-ts", "per-user-gp-ucb", "popularity"], "groups")
+engines |= dict.fromkeys(["gob-lin", "graph-ucb"], "sparse")
+for name, engine in engines.items():
+    policy = ct.make_policy(name, graph=graph, arms=arms)
+    assert policy.model.engine == engine
+    for user in rng.integers(42_000, size=30).tolist():
+        arm = policy.select(user, rng.choice(12_000, size=25, replace=False).tolist()).arm
+        policy.update(user, arm, float(rng.normal()))
+    assert policy.predict(7)[0].shape == (12_000,)
+"""
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["FAMILIES", "LOADERS", "PLAYED", "WORLDS"])
+@pytest.mark.parametrize("part", ["FAMILIES", "LOADERS", "PLAYED", "WORLDS", "POOLS"])
 def test_nothing_of_the_size_users_times_users_is_made(part: str, tmp_path: Path) -> None:
-    if part == "PLAYED":
+    if part in ("PLAYED", "POOLS"):
         pytest.importorskip("numba")
     program = f"{CAPPED}FILE = {str(tmp_path / 'large.coterie')!r}\n{globals()[part]}"
     environment = os.environ | {"OPENBLAS_NUM_THREADS": "1"}  # threads reserve addresses, which count
