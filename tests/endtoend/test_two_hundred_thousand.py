@@ -1,7 +1,6 @@
 """200,000 users in two GiB: generators, loaders, kernels, policies, worlds and files make nothing of users x users.
 
-One row for each user against every other would be 320 GB. Pools of 12,000 arms make nothing of arms x arms either, several
-tables of 1.2 GB.
+One row for each user against every other would be 320 GB. Pools of 12,000 arms make no table of arms x arms either.
 """
 
 import os
