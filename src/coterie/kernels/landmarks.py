@@ -1,11 +1,13 @@
 """Features of a pool: as few as miss no more than is allowed; by landmarks where there are many arms."""
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from coterie.contracts import Array
 from coterie.kernels.arm import ArmKernel
 
 SPARE = 4
+MOST_SCANNED = 8192
 
 
 def fewest_features(columns: Array, diagonal: Array, error: float, most: int) -> tuple[Array, float]:
@@ -38,20 +40,41 @@ def landmark_features(kernel: ArmKernel, rows: Array, error: float, most: int) -
         ((50, 3), True)
     """
     diagonal = kernel.diag(rows)
-    columns = _pivoted(kernel, rows, diagonal, error, SPARE * most)
+    if len(rows) > MOST_SCANNED:
+        return _of_many(kernel, rows, diagonal, error, most)
+    columns, _ = _pivoted(kernel, rows, diagonal, error, SPARE * most)
     turn = np.linalg.eigh(columns.T @ columns)[1]
     return fewest_features((columns @ turn)[:, ::-1], diagonal, error, most)
 
 
-def _pivoted(kernel: ArmKernel, rows: Array, diagonal: Array, error: float, most: int) -> Array:
-    """Returns the columns of a partial Cholesky factor; half of the error is left to what is cut off afterwards."""
+def _of_many(kernel: ArmKernel, rows: Array, diagonal: Array, error: float, most: int) -> tuple[Array, float]:
+    """Returns the same by some of the arms, drawn at random: landmarks and turn are theirs, O(arms x landmarks).
+
+    What features miss is counted over all arms all the same. Columns are made piece by piece: they would be the
+    largest thing there is.
+    """
+    seen = np.sort(np.random.default_rng(0).choice(len(rows), MOST_SCANNED, replace=False))
+    columns, pivots = _pivoted(kernel, rows[seen], diagonal[seen], error, SPARE * most)
+    turn = np.linalg.eigh(columns.T @ columns)[1][:, ::-1][:, :most]
+    weights = solve_triangular(columns[pivots], turn, lower=True, trans="T")
+    pieces = np.array_split(rows, -(-len(rows) // MOST_SCANNED))
+    features = np.vstack([kernel.cross(piece, rows[seen][pivots]) @ weights for piece in pieces])
+    return fewest_features(features, diagonal, error, most)
+
+
+def _pivoted(kernel: ArmKernel, rows: Array, diagonal: Array, error: float, most: int) -> tuple[Array, list[int]]:
+    """Returns the columns of a partial Cholesky factor, and its landmarks in order.
+
+    Half of the error is left to what is cut off afterwards.
+    """
     left, floor = diagonal.copy(), max(error / 2, 1e-12) * float(diagonal.max())
-    columns = np.zeros((len(rows), min(most, len(rows))))
+    columns, pivots = np.zeros((len(rows), min(most, len(rows)))), list[int]()
     for k in range(columns.shape[1]):
         pivot = int(np.argmax(left))
         if left[pivot] <= floor:
-            return columns[:, : max(k, 1)]
+            break
+        pivots.append(pivot)
         across = kernel.cross(rows, rows[pivot : pivot + 1])[:, 0] - columns[:, :k] @ columns[pivot, :k]
         columns[:, k] = across / np.sqrt(left[pivot])
         left -= columns[:, k] ** 2
-    return columns
+    return columns[:, : max(len(pivots), 1)], pivots

@@ -5,7 +5,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ParameterError
-from coterie.kernels import graph
+from coterie.kernels import graph, landmarks
 from coterie.kernels.graph import arm_features, graph_kernel
 from coterie.kernels.landmarks import landmark_features
 
@@ -45,3 +45,17 @@ def test_fewer_features_than_needed_are_kept_where_more_are_not_allowed() -> Non
     assert kernel.feature_error == pytest.approx(1.0)
     with pytest.raises(ParameterError, match="max_features"):
         graph_kernel(ct.make_graph("ring", 5), ct.Distinct(), pool, max_features=0)
+
+
+@pytest.mark.parametrize("kernel", KERNELS[:3])
+def test_landmarks_among_some_arms_miss_hardly_more_and_say_so(
+    kernel: ct.ArmKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    among_all, _ = landmark_features(kernel, ROWS, 0.0, 12)
+    monkeypatch.setattr(landmarks, "MOST_SCANNED", 100)
+    features, missed = landmark_features(kernel, ROWS, 0.0, 12)
+    gram = kernel.gram(ROWS)
+    gaps = gram - features @ features.T
+    assert np.abs(gaps).max() / gram.diagonal().max() == pytest.approx(missed, abs=1e-9)
+    assert np.trace(gaps) < 2 * np.trace(gram - among_all @ among_all.T)
+    assert np.linalg.eigvalsh(gaps).min() > -1e-9
