@@ -89,8 +89,10 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     run.add_argument(
         "study",
         metavar="STUDY",
-        help="a TOML file, the manifest.json of a result, or the name of a study (see: coterie studies)",
+        help="a TOML file, the manifest.json of a result, the name of a study (see: coterie studies), or a folder with "
+        "edges, arms and events (see: coterie data): would its graph have helped?",
     )
+    run.add_argument("--data", type=Path, metavar="DIR", help="for lastfm, deezer, filmtrust: the original files")
     run.add_argument("--trials", type=positive, help="how many trials, instead of the study's number")
     run.add_argument("--seed", type=natural, help="seed of all randomness, instead of the study's")
     run.add_argument("--out", type=Path, help="folder for the results (default: results/NAME)")
@@ -183,6 +185,8 @@ def _demo(options: argparse.Namespace) -> int:
 
 def _run(options: argparse.Namespace) -> int:
     study = console.find_study(options.study).changed(trials=options.trials, seed=options.seed, quick=options.quick)
+    if options.data is not None:
+        study = study.on(options.data)
     out = options.out or Path("results") / f"{study.name}{'-quick' if options.quick else ''}"
     console.run_and_report(study, out, jobs=options.jobs, resume=options.resume)
     return 0

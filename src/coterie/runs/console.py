@@ -4,12 +4,17 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any
 
 from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.runs.extras import require_extra
+from coterie.runs.recorded.outcome import outcome_of
+from coterie.runs.recorded.plain import study_of_folder
+from coterie.runs.recorded.report.figures import draw_outcome
+from coterie.runs.recorded.showing import check_logs, duration, is_of_logs, show_logs
 from coterie.runs.report.figures import draw_study
 from coterie.runs.report.page import write_report
 from coterie.runs.report.tables import comparison_tables
@@ -33,10 +38,15 @@ def studies_folder() -> Path:
 
 
 def find_study(name: str) -> Study:
-    """Returns a study by the path of its file or of a result's manifest, or by the name of one of Coterie's own."""
+    """Returns a study by the path of its file or of a result's manifest, or by the name of one of Coterie's own.
+
+    A folder that is a log makes the study of Last.fm on that log.
+    """
     path = Path(name)
     if path.name == "manifest.json":
         return study_from(Store(path.parent).manifest["study"])
+    if path.is_dir() and not (path / "manifest.json").exists():
+        return study_of_folder(path, studies_folder() / "lastfm.toml")
     if name.endswith(".toml") or path.is_file():
         return read_study(path)
     known = {path.stem: path for path in sorted(studies_folder().glob("*.toml"))}
@@ -58,14 +68,27 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
         f"worlds {len(study.worlds)}, policies {len(study.policies)}, trials {study.trials}, rounds {rounds:,} in all"
     )
     console.print(f"{study.title}: {told}; results in {out}", highlight=False, soft_wrap=True)
+    if study.of_logs:
+        check_logs(study)
     with _progress(console) as on_unit:
-        store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit)
+        on_plan = partial(_tell_plan, console, jobs) if study.of_logs else None
+        store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)
     return show(store, tables=tables)
+
+
+def _tell_plan(console: Any, jobs: int, units: list[Unit]) -> None:
+    """Prints how long the whole will take: no less than its longest unit."""
+    seconds = max([sum(unit.cost for unit in units) / jobs, *(unit.cost for unit in units)])
+    told = f"{len(units)} to play, about {duration(seconds)} on {jobs} processes by their first rounds"
+    console.print(f"{told}; each is stored when it is done", highlight=False, soft_wrap=True)
 
 
 def show(store: Store, *, tables: bool = True) -> Path:
     """Prints the tables of a stored study, writes its report and figures, and returns the report's path."""
-    console, results = _console(), store.results()
+    console = _console()
+    if is_of_logs(store):
+        return show_logs(store, console, tables=tables)
+    results = store.results()
     console.print(answer(results), highlight=False)
     if tables:
         for table in comparison_tables(results):
@@ -77,12 +100,19 @@ def show(store: Store, *, tables: bool = True) -> Path:
 
 def draw(store: Store) -> list[Path]:
     """Draws the figures of a stored study anew and returns their paths."""
-    drawn = draw_study(store.results(), store.folder / "figures")
+    folder = store.folder / "figures"
+    drawn = draw_outcome(outcome_of(store), folder) if is_of_logs(store) else draw_study(store.results(), folder)
     return [path for figure in drawn for path in (figure.png, figure.svg)]
 
 
 def show_comparison(folders: list[Path]) -> None:
     """Prints the tables of one study or of several."""
+    for folder in folders:
+        if is_of_logs(Store(folder)):
+            show_logs(Store(folder), _console(), page=False)
+    folders = [folder for folder in folders if not is_of_logs(Store(folder))]
+    if not folders:
+        return
     results: list[Results] = [replace(Store(folder).results(), name=folder.name) for folder in folders]
     for each in results:
         if missing := unfinished(each):
@@ -98,6 +128,13 @@ def free_folder(wanted: Path) -> Path:
         number += 1
         folder = wanted.with_name(f"{wanted.name}-{number}")
     return folder
+
+
+def _unit_words(unit: Unit) -> str:
+    if unit.timing:
+        return f"{unit.policy}: first rounds"
+    kind = "pilot" if unit.pilot else "trial"
+    return f"{unit.world}: {kind} {unit.number + 1}{f', {unit.policy}' if unit.policy else ''}"
 
 
 def _console() -> Any:
@@ -129,7 +166,7 @@ def _progress(console: Any) -> Iterator[OnUnit]:
         task, start = progress.add_task("starting", total=None), monotonic()
 
         def on_unit(unit: Unit, left: int, done: float, total: float) -> None:
-            what = f"{unit.world}: {'pilot' if unit.pilot else 'trial'} {unit.number + 1}"
+            what = _unit_words(unit)
             progress.update(task, completed=done, total=total, description=what)
             if not console.is_terminal:
                 rest = (monotonic() - start) * (total / done - 1)

@@ -15,17 +15,33 @@ from coterie.contracts import ArmId, UserId
 from coterie.errors import CoterieError, InputError, SettingError, listed, or_similar
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
-from coterie.policies import SpectralSchedule, list_policies, make_policy
+from coterie.policies import SpectralSchedule, list_policies
 from coterie.policies.making.ingredients import CLUSTER_WIDTH
 from coterie.policies.making.recipes import RECIPES, Recipe
 from coterie.problems import Round, World
+from coterie.problems.checks import flag
+from coterie.runs.large import make_suited, without_edges
 
-COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed")
+COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed", "quick")
 LONGEST_LABEL = 40
 GRAPHS = ("shown", "permuted", "rewired", "none")
 NO_WIDTH = frozenset({"greedy", "oracle", "popularity", "random"})
 GIVEN = ("graph", "arms", "seed")
 FEATURELESS = frozenset({"oracle", "popularity", "random"})
+
+
+class Shown(Protocol):
+    """What a learner is given of a world."""
+
+    @property
+    def graph(self) -> UserGraph:
+        """The users."""
+        ...
+
+    @property
+    def arms(self) -> ArmPool:
+        """The pool."""
+        ...
 
 
 class Learner(Protocol):
@@ -52,6 +68,7 @@ class LearnerSettings:
         tune: Grids of its own, by option, beside or instead of the study's; None where it is not tuned.
         fixed: The options that the study gives a value, which the study's grids leave alone.
         worlds: The worlds it plays; none given means all.
+        in_quick: Whether a study that is made small keeps it.
     """
 
     label: str
@@ -61,6 +78,7 @@ class LearnerSettings:
     tune: Mapping[str, tuple[Any, ...]] | None = field(default_factory=dict)
     worlds: tuple[str, ...] = ()
     fixed: tuple[str, ...] = ()
+    in_quick: bool = True
 
     def grid(self, shared: Mapping[str, tuple[float, ...]]) -> list[dict[str, Any]]:
         """Returns the settings to try in a pilot: the study's grids of the options it has, and its own."""
@@ -81,6 +99,8 @@ class LearnerSettings:
         shown: dict[str, Any] = {"label": self.label, "policy": self.policy, "graph": self.graph}
         if self.worlds:
             shown["worlds"] = list(self.worlds)
+        if not self.in_quick:
+            shown["quick"] = False
         return {**shown, "tune": tune, "fixed": list(self.fixed), **self.options}
 
 
@@ -119,6 +139,7 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
         tune=tune,
         worlds=_world_names(given.get("worlds")),
         fixed=tuple(given.get("fixed", [key for key in given if key in options])),
+        in_quick=flag("quick", given.get("quick", True)),
     )
 
 
@@ -183,10 +204,11 @@ def _own_options(settings: LearnerSettings) -> dict[str, Any]:
 
 def _try_learner(settings: LearnerSettings) -> None:
     world = World(graph=make_graph("complete", 2), arms=ArmPool(np.eye(2)), truth=np.eye(2), noise_std=0.0)
+    on_two = replace(settings, graph="shown")  # two users have no edges to exchange
     tried = [{}, *({key: value} for key, grid in (settings.tune or {}).items() for value in grid)]
     for tuned in tried:
         try:
-            make_learner(settings, world, horizon=10, seed=0, graph_seed=0, tuned=tuned)
+            make_learner(on_two, world, horizon=10, seed=0, graph_seed=0, tuned=tuned)
         except InputError as error:
             given = [*tuned, *settings.options]
             key = next((each for each in given if each in error.problem), "tune" if tuned else "policy")
@@ -194,7 +216,7 @@ def _try_learner(settings: LearnerSettings) -> None:
 
 
 def make_learner(
-    settings: LearnerSettings, world: World, *, horizon: int, seed: int, graph_seed: int, tuned: Mapping[str, Any]
+    settings: LearnerSettings, world: Shown, *, horizon: int, seed: int, graph_seed: int, tuned: Mapping[str, Any]
 ) -> Learner:
     """Returns a new learner for a world; it is given the graph and the arms, never the world.
 
@@ -209,7 +231,7 @@ def make_learner(
     if settings.policy == "oracle":
         return Oracle(world)
     options = {**settings.options, **tuned}
-    graph = _graph(settings.graph, world.graph, graph_seed)
+    graph = seen_graph(settings.graph, world.graph, graph_seed)
     if ":" in settings.policy:
         return _own_method(settings.policy, graph=graph, arms=world.arms, seed=seed, **options)
     base, share = options.pop("lambda_base", None), options.pop("share", None)
@@ -219,13 +241,16 @@ def make_learner(
         options["user_kernel"] = Exchangeable(share=share)
     if "arm_kernel" in options:
         options["arm_kernel"] = _arm_kernel(options["arm_kernel"], options.pop("lengthscale"))
-    return make_policy(settings.policy, graph=graph, arms=world.arms, expected_rounds=horizon, seed=seed, **options)
+    learner: Learner = make_suited(
+        settings.policy, graph=graph, arms=world.arms, expected_rounds=horizon, seed=seed, **options
+    )
+    return learner
 
 
 class Oracle:
     """Chooses the best candidate, always: it knows the truth, so only the runner can make it."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: Any) -> None:
         self._world = world
         self._t = 0
 
@@ -273,7 +298,7 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
 
 def check_shared(shared: Mapping[str, Any]) -> None:
     """Raises if the study gives its policies an option that cannot be shared."""
-    known = ("lengthscale", "lambda_base")
+    known = ("lengthscale", "lambda_base", "engine")
     for key, value in shared.items():
         if key not in known:
             raise SettingError(
@@ -337,13 +362,14 @@ def _world_names(given: Any) -> tuple[str, ...]:
     raise SettingError(f"worlds is {given!r}", "it is a list of names of worlds", "Leave it out for all", key="worlds")
 
 
-def _graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
+def seen_graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
+    """Returns the graph that a policy sees: as shown, users permuted, rewired, or without edges."""
     if which == "permuted":
         return graph.permuted(seed)
     if which == "rewired":
         return graph.rewired(1.0, seed, least=0.5)
     if which == "none":
-        return UserGraph.from_matrix(make_graph("empty", graph.n_users).weights, users=graph.users)
+        return without_edges(graph)
     return graph
 
 

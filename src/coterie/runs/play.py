@@ -17,7 +17,7 @@ from coterie.problems import Round, World, WorldSettings, draw_rounds, draw_worl
 from coterie.runs.learners import Learner, LearnerSettings, make_learner
 
 FINAL, PILOT = 0, 1
-_LEARNER, _GRAPH = 100, 101
+LEARNER, GRAPH = 100, 101
 
 
 def play(learner: Learner, world: World, rounds: Iterable[Round]) -> Iterator[tuple[ArmId, float, float]]:
@@ -96,8 +96,8 @@ class Trial:
             settings,
             self.world,
             horizon=self.horizon,
-            seed=self._stream(_LEARNER, zlib.crc32(settings.label.encode())),
-            graph_seed=self._stream(_GRAPH),
+            seed=self._stream(LEARNER, zlib.crc32(settings.label.encode())),
+            graph_seed=self._stream(GRAPH),
             tuned=tuned or {},
         )
         with _named(settings):

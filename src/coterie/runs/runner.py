@@ -15,6 +15,9 @@ from typing import Any
 from coterie.errors import LearnerError, StoreError
 from coterie.runs.extras import require_extra
 from coterie.runs.play import Trial
+from coterie.runs.recorded.parts import Part
+from coterie.runs.recorded.settings import LogSettings
+from coterie.runs.recorded.working import estimate, limit_memory, missing_estimates, missing_parts, run_part
 from coterie.runs.store import Store
 from coterie.runs.study import Study, study_from
 from coterie.runs.tuning import choose, play_pilot, tuned_for
@@ -24,18 +27,32 @@ BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "V
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit of work: a trial of the pilot or of the study itself, with its rough cost in seconds."""
+    """One unit of work: a trial of the pilot or of the study itself, with its rough cost in seconds.
+
+    On a log it is one policy of a trial, or with `timing` a look at how long that policy takes.
+    """
 
     pilot: bool
     world: str
     number: int
     cost: float
+    policy: str = ""
+    timing: bool = False
 
 
 OnUnit = Callable[[Unit, int, float, float], None]
+OnPlan = Callable[[list[Unit]], None]
 
 
-def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, on_unit: OnUnit | None = None) -> Store:
+def run_study(
+    study: Study,
+    out: Path,
+    *,
+    jobs: int = 1,
+    resume: bool = False,
+    on_unit: OnUnit | None = None,
+    on_plan: OnPlan | None = None,
+) -> Store:
     """Runs what is missing of a study and returns its store.
 
     Args:
@@ -44,6 +61,7 @@ def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, o
         jobs: Processes; each has one BLAS thread. The results are the same bytes whatever their number.
         resume: Whether `out` may hold a part of this very study already; finished trials are never run again.
         on_unit: Told after each unit: the unit, units left, cost done and cost in all.
+        on_plan: Told once what will be run, with the cost of each.
     """
     store = Store(out)
     with store.locked():
@@ -54,29 +72,56 @@ def run_study(study: Study, out: Path, *, jobs: int = 1, resume: bool = False, o
                 store.extend(study)
         else:
             store.create(study)
-        _run_missing(study, store, jobs, on_unit)
+        _run_missing(study, store, jobs, on_unit, on_plan)
     return store
 
 
-def _run_missing(study: Study, store: Store, jobs: int, on_unit: OnUnit | None) -> None:
-    pilots, trials = missing_units(study, store)
-    total = sum(unit.cost for unit in [*pilots, *trials])
-    done, left = 0.0, len(pilots) + len(trials)
+def _run_missing(study: Study, store: Store, jobs: int, on_unit: OnUnit | None, on_plan: OnPlan | None) -> None:
     with _Workers(study, store, jobs) as workers:
-        for phase in (pilots, trials):
-            for unit in workers.run(phase):
-                done, left = done + unit.cost, left - 1
-                if on_unit is not None:
-                    on_unit(unit, left, done, total)
-            if phase is pilots and study.tuning is not None:
-                store.write_tuned(_tuned(study, store))
+        timings = list(_timings(study, store))
+        _run_phase(workers, timings, on_unit, total=float(len(timings)))
+        pilots, trials = missing_units(study, store)
+        if on_plan is not None:
+            on_plan([*pilots, *trials])
+        total = sum(unit.cost for unit in [*pilots, *trials])
+        _run_phase(workers, pilots, on_unit, total=total, after=len(trials))
+        if study.tuning is not None:
+            store.write_tuned(_tuned(study, store))
+        _run_phase(workers, trials, on_unit, total=total, before=sum(unit.cost for unit in pilots))
+
+
+def _run_phase(
+    workers: "_Workers",
+    units: list[Unit],
+    on_unit: OnUnit | None,
+    *,
+    total: float,
+    before: float = 0.0,
+    after: int = 0,
+) -> None:
+    done, left = before, len(units) + after
+    for unit in workers.run(units):
+        done, left = done + unit.cost, left - 1
+        if on_unit is not None:
+            on_unit(unit, left, done, total)
+
+
+def _timings(study: Study, store: Store) -> Iterator[Unit]:
+    """Yields what to look at first on a log: how long each policy takes."""
+    if study.of_logs:
+        for world, label in missing_estimates(study, store):
+            yield Unit(False, world, 0, 1.0, label, timing=True)
 
 
 def missing_units(study: Study, store: Store) -> tuple[list[Unit], list[Unit]]:
     """Returns the pilot trials and the trials that are not finished yet, the dearest first."""
     pilots, trials = [], []
+    if study.of_logs:
+        parts = [Unit(False, part.world, part.number, cost, part.label) for part, cost in missing_parts(study, store)]
+        return [], sorted(parts, key=_dearest)
     for each in study.worlds:
         settings = each.settings
+        assert not isinstance(settings, LogSettings)
         pairs = settings.n_users * settings.n_arms
         second = 2e-5 + 2e-10 * pairs**2 / 5  # of a round, roughly: reading a belief, and updating one of this size
         if study.tuning is not None:
@@ -110,10 +155,18 @@ def _told(unit: Unit) -> Iterator[None]:
 
 
 def _run_unit(study: Study, store: Store, unit: Unit) -> None:
+    if unit.timing:
+        estimate(study, store, unit.world, unit.policy)
+        return
+    if unit.policy:
+        run_part(study, store, Part(unit.world, unit.number, unit.policy))
+        return
     if unit.pilot:
         store.write_pilot(unit.world, unit.number, play_pilot(study, unit.world, unit.number))
         return
-    trial = Trial(study.world(unit.world).settings, seed=study.seed, number=unit.number)
+    settings = study.world(unit.world).settings
+    assert not isinstance(settings, LogSettings)
+    trial = Trial(settings, seed=study.seed, number=unit.number)
     tuned = tuned_for(study, store.read_tuned(), unit.world)
     played = {each.label: trial.play(each, tuned.get(each.label)) for each in study.playing(unit.world)}
     store.write_trial(unit.world, unit.number, trial.users, played)
@@ -218,6 +271,8 @@ def _start_worker(study: dict[str, Any], folder: str) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides; a unit under way is dropped, never half written
     Thread(target=_end_with_parent, daemon=True).start()
     _HERE["study"], _HERE["store"] = study_from(study), Store(Path(folder))
+    if _HERE["study"].of_logs:
+        limit_memory()
 
 
 def _end_with_parent() -> None:

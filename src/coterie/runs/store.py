@@ -108,11 +108,11 @@ class Store:
             )
         manifest = {"format": FORMAT, "versions": versions(), "study": study.as_dict(), "constants": constants()}
         own = {each.policy: source_hash(each.policy) for each in study.policies if ":" in each.policy}
-        self._write_json(self._manifest, {**manifest, "methods": own})
+        self.write_json(self._manifest, {**manifest, "methods": own})
 
     def extend(self, study: Study) -> None:
         """Takes the same study with more trials."""
-        self._write_json(self._manifest, {**self.manifest, "study": study.as_dict()})
+        self.write_json(self._manifest, {**self.manifest, "study": study.as_dict()})
 
     def open(self) -> Study:
         """Returns the study that lies here, to go on with it; sweeps away files that were never finished."""
@@ -178,7 +178,7 @@ class Store:
             from pyarrow import parquet
         seconds = {label: each.seconds for label, each in played.items()}
         timing = {"machine": machine(), "rounds": len(users), "seconds": seconds}
-        self._write_json(self.folder / "timings" / world / f"trial-{number:03d}.json", timing)
+        self.write_json(self.folder / "timings" / world / f"trial-{number:03d}.json", timing)
         horizon, parts = len(users), list(played.values())
         columns = {
             "world": _repeated(pa, [world], horizon * len(parts)),
@@ -191,7 +191,7 @@ class Store:
             "regret": np.concatenate([each.regrets for each in parts]),
         }
         path = self._trial(world, number)
-        self._write(path, lambda partial: parquet.write_table(pa.table(columns), partial, compression="zstd"))
+        self.write(path, lambda partial: parquet.write_table(pa.table(columns), partial, compression="zstd"))
 
     def write_pilot(self, world: str, number: int, pilot: Pilot) -> None:
         """Writes what each setting of each policy regretted in a pilot trial."""
@@ -204,18 +204,18 @@ class Store:
             for i, (values, regret) in enumerate(tried)
         ]
         path = self._pilot(world, number)
-        self._write(path, lambda partial: parquet.write_table(pa.Table.from_pylist(rows), partial, compression="zstd"))
+        self.write(path, lambda partial: parquet.write_table(pa.Table.from_pylist(rows), partial, compression="zstd"))
 
     def read_pilot(self, world: str, number: int) -> Pilot:
         """Returns a pilot trial."""
         pilot: Pilot = {}
-        for row in self._read(self._pilot(world, number), None).to_pylist():
+        for row in self.read(self._pilot(world, number), None).to_pylist():
             pilot.setdefault(row["policy"], []).append((json.loads(row["values"]), row["regret"]))
         return pilot
 
     def write_tuned(self, tuned: Mapping[str, Any]) -> None:
         """Writes what the pilot chose."""
-        self._write_json(self.folder / "tuned.json", tuned)
+        self.write_json(self.folder / "tuned.json", tuned)
 
     def read_tuned(self) -> dict[str, Any]:
         """Returns what the pilot chose; empty if there was none."""
@@ -251,13 +251,14 @@ class Store:
         )
 
     def _regrets(self, world: str, number: int) -> dict[str, Any]:
-        table = self._read(self._trial(world, number), ["policy", "t", "regret"])
+        table = self.read(self._trial(world, number), ["policy", "t", "regret"])
         horizon = int(table["t"].to_numpy().max()) + 1
         labels = table["policy"].to_pylist()[::horizon]
         rows = table["regret"].to_numpy().reshape(len(labels), horizon)
         return dict(zip(labels, rows, strict=True))
 
-    def _read(self, path: Path, columns: list[str] | None) -> Any:
+    def read(self, path: Path, columns: list[str] | None) -> Any:
+        """Returns these columns of a Parquet file, or all."""
         from pyarrow import ArrowException, parquet
 
         try:
@@ -287,11 +288,12 @@ class Store:
     def _pilot(self, world: str, number: int) -> Path:
         return self.folder / "pilot" / world / f"trial-{number:03d}.parquet"
 
-    def _write_json(self, path: Path, value: Any) -> None:
+    def write_json(self, path: Path, value: Any) -> None:
+        """Writes plain values as a file that is there whole or not at all."""
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        self._write(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+        self.write(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
-    def _write(self, path: Path, write: Callable[[Path], Any]) -> None:
+    def write(self, path: Path, write: Callable[[Path], Any]) -> None:
         """Writes a file under another name and renames it: it is there whole or not at all, also after a crash."""
         path.parent.mkdir(parents=True, exist_ok=True)
         partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")

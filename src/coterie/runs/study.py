@@ -13,10 +13,13 @@ from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import WorldSettings, settings_as_dict, world_settings
 from coterie.runs.learners import LearnerSettings, check_shared, complete_learner, learner_settings
 from coterie.runs.lines import line_of
+from coterie.runs.recorded.settings import QUICK_ROUNDS as QUICK_LOG_ROUNDS
+from coterie.runs.recorded.settings import LogSettings, log_settings, log_settings_as_dict
 
 Place = tuple[str | int, ...]
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
+KEYS = ("name", "title", "trials", "seed", "reference", "quick", "left_out", "learners", "worlds", "policies", "tuning")
 QUICK_TRIALS, QUICK_ROUNDS, QUICK_PILOT = 2, 150, 60
 
 
@@ -45,8 +48,19 @@ class StudyWorld:
     """One world of a study, and the world whose pilot serves it."""
 
     name: str
-    settings: WorldSettings
+    settings: WorldSettings | LogSettings
     tuned_on: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Returns the world as plain values, every default written out."""
+        held = self.settings
+        plain = log_settings_as_dict(held) if isinstance(held, LogSettings) else settings_as_dict(held)
+        return {"name": self.name, "tuned_on": self.tuned_on, **plain}
+
+    def on(self, folder: Path) -> "StudyWorld":
+        """Returns the world on the log in this folder, if it is one."""
+        held = self.settings
+        return replace(self, settings=replace(held, folder=str(folder))) if isinstance(held, LogSettings) else self
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +76,19 @@ class Study:
     policies: tuple[LearnerSettings, ...]
     tuning: Tuning | None = None
     quick: bool = False
+    left_out: tuple[str, ...] = ()  # policies that a study made small does without
+
+    @property
+    def of_logs(self) -> bool:
+        """Whether its worlds are logs."""
+        return isinstance(self.worlds[0].settings, LogSettings)
+
+    def on(self, folder: Path) -> "Study":
+        """Returns the study on the log in this folder; one whose worlds are no logs has nothing to read from it."""
+        if not self.of_logs:
+            rule = "its worlds are drawn, not read"
+            raise SettingError(f"the study {self.name!r} was given --data", rule, "Leave --data out", key="data")
+        return replace(self, worlds=tuple(each.on(folder) for each in self.worlds))
 
     def world(self, name: str) -> StudyWorld:
         """Returns a world by its name."""
@@ -95,9 +122,11 @@ class Study:
             self.tuning, trials=1, horizon=min(QUICK_PILOT, self.tuning.horizon), width=self.tuning.width[1:3],
             lambda_base=self.tuning.lambda_base[2:3] or self.tuning.lambda_base[:1],
         )  # fmt: skip
-        policies = tuple(each.quick() for each in self.policies)
-        trials = min(self.trials, QUICK_TRIALS)
-        return replace(self, trials=trials, worlds=worlds, tuning=tuning, policies=policies, quick=True)
+        policies = tuple(each.quick() for each in self.policies if each.in_quick)
+        left_out = tuple(each.label for each in self.policies if not each.in_quick)
+        trials = min(self.trials, 1 if self.of_logs else QUICK_TRIALS)
+        small = replace(self, trials=trials, worlds=worlds, tuning=tuning, policies=policies, quick=True)
+        return replace(small, left_out=left_out)
 
     def as_dict(self) -> dict[str, Any]:
         """Returns the study as plain values, every default written out; `study_from` reads it back."""
@@ -108,12 +137,11 @@ class Study:
             "seed": self.seed,
             "reference": self.reference,
             "quick": self.quick,
-            "worlds": [
-                {"name": each.name, "tuned_on": each.tuned_on, **settings_as_dict(each.settings)}
-                for each in self.worlds
-            ],
+            "worlds": [each.as_dict() for each in self.worlds],
             "policies": [each.as_dict() for each in self.policies],
         }
+        if self.left_out:
+            out["left_out"] = list(self.left_out)
         if self.tuning is not None:
             tuning = self.tuning
             out["tuning"] = {
@@ -126,8 +154,8 @@ class Study:
         return out
 
 
-def _capped(settings: WorldSettings) -> int:
-    return min(settings.horizon, QUICK_ROUNDS)
+def _capped(settings: WorldSettings | LogSettings) -> int:
+    return min(settings.horizon, QUICK_LOG_ROUNDS if isinstance(settings, LogSettings) else QUICK_ROUNDS)
 
 
 def read_study(path: Path) -> Study:
@@ -174,9 +202,7 @@ def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
         Traceback (most recent call last):
         coterie.errors.SettingError: policy 'randon' is unknown; ...
     """
-    _check_keys(
-        given, ("name", "title", "trials", "seed", "reference", "quick", "learners", "worlds", "policies", "tuning"), ()
-    )
+    _check_keys(given, KEYS, ())
     name = _plain_name(given.get("name", name), ("name",))
     learners = _table(given.get("learners", {}), ("learners",))
     with _at(("learners",)):
@@ -184,6 +210,7 @@ def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
     worlds = [_world(each, ("worlds", i), i) for i, each in enumerate(_tables(given, "worlds"))]
     names = [each.name for each in worlds]
     _check_distinct(names, "worlds", "name")
+    _check_alike(worlds, tuned="tuning" in given)
     for i, each in enumerate(worlds):
         _check_known(each.tuned_on, names, "world", ("worlds", i, "tuned_on"))
     policies = []
@@ -206,6 +233,7 @@ def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
         policies=tuple(policies),
         tuning=_tuning(given["tuning"]) if "tuning" in given else None,
         quick=bool(given.get("quick", False)),
+        left_out=tuple(given.get("left_out", ())),
     )
 
 
@@ -214,7 +242,21 @@ def _world(given: Mapping[str, Any], path: Place, number: int) -> StudyWorld:
     name = _plain_name(values.pop("name", values.get("level") or f"world-{number + 1}"), (*path, "name"))
     tuned_on = _text(values.pop("tuned_on", name), (*path, "tuned_on"))
     with _at(path):
-        return StudyWorld(name=name, settings=world_settings(values), tuned_on=tuned_on)
+        settings = log_settings(values) if "data" in values else world_settings(values)
+        return StudyWorld(name=name, settings=settings, tuned_on=tuned_on)
+
+
+def _check_alike(worlds: list[StudyWorld], *, tuned: bool) -> None:
+    """Raises if some worlds are logs and others are not, or if logs are to be tuned on."""
+    logs = [isinstance(each.settings, LogSettings) for each in worlds]
+    if any(logs) and not all(logs):
+        place = ("worlds", logs.index(not logs[0]), "data")
+        raise _wrong("some worlds are logs", "either all are or none", "Make two studies", place)
+    if tuned and any(logs):
+        rule = "what is learned from a log may not choose settings for it"
+        raise _wrong(
+            "tuning is given for a log", rule, "Leave [tuning] out, and give each policy its options", ("tuning",)
+        )
 
 
 def _tuning(given: Any) -> Tuning:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.runs.play import FINAL, PILOT, Trial
+from coterie.runs.recorded.settings import LogSettings
 from coterie.runs.store import Pilot
 from coterie.runs.study import Study
 
@@ -14,6 +15,7 @@ def play_pilot(study: Study, world: str, number: int) -> Pilot:
     """Returns the regret of every setting of every grid in one pilot trial of a world."""
     assert study.tuning is not None
     settings = study.world(world).settings
+    assert not isinstance(settings, LogSettings)  # logs are not tuned on
     kind = FINAL if study.tuning.hindsight else PILOT
     trial = Trial(settings, seed=study.seed, number=number, kind=kind, rounds=study.tuning.horizon)
     policies = {each.label: each for each in study.policies}

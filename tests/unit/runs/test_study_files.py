@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from coterie.errors import SettingError
+from coterie.problems import WorldSettings
 from coterie.runs.console import find_study, studies_folder
 from coterie.runs.lines import line_of
 from coterie.runs.study import read_study, study_from
@@ -58,8 +59,9 @@ def test_a_file_is_read_with_its_defaults(tmp_path: Path) -> None:
     (tmp_path / "mine.toml").write_text(GOOD, encoding="utf-8")
     study = read_study(tmp_path / "mine.toml")
     assert (study.name, study.trials, study.reference) == ("mine", 3, "lk-gp-ucb")
-    assert study.world("small").settings.horizon == 1000
-    assert study.world("small").settings.noise_std == 0.2
+    settings = study.world("small").settings
+    assert isinstance(settings, WorldSettings)
+    assert (settings.horizon, settings.noise_std) == (1000, 0.2)
     assert [each.label for each in study.playing("large")] == ["lk-gp-ucb", "random", "per-user-linucb"]
     options = study.policies[0].options
     assert (options["lengthscale"], options["lambda_base"], options["laplacian_ridge"]) == (1.0, 0.01, 0.1)

@@ -30,7 +30,7 @@ def write_report(
         *_tables(results),
         *extra_sections,
         *_pilot(results),
-        _settings(results),
+        settings_section(results.settings),
         _rerun(results, command or "coterie run manifest.json --out again"),
     ]
     return write_page(folder / "report.html", title=results.title, answer=answer(results), sections=sections)
@@ -146,9 +146,9 @@ def _short(value: object) -> str:
     return f"{value:.6g}" if isinstance(value, float) else _written(value)
 
 
-def _settings(results: Results) -> Section:
+def settings_section(settings: Mapping[str, Any]) -> Section:
     """Returns every setting of the study, defaults included."""
-    rows = tuple(flat(results.settings))
+    rows = tuple(flat(settings))
     table = Table(
         title="Every setting, defaults included", columns=("setting", "value"), rows=rows, words=frozenset({0, 1})
     )

@@ -151,10 +151,11 @@ def _by_world(
 
 def comparison_tables(*studies: Results) -> list[Any]:
     """Returns all tables of one study or several for the terminal."""
-    return [_for_terminal(table) for table in comparison(*studies)]
+    return [for_terminal(table) for table in comparison(*studies)]
 
 
-def _for_terminal(table: Table) -> Any:
+def for_terminal(table: Table) -> Any:
+    """Returns a table for the terminal."""
     with require_extra("lab", "a table"):
         from rich import box
         from rich import table as rich_table

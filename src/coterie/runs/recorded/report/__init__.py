@@ -1,0 +1,1 @@
+"""What a study on logs says: numbers, tables, words, pictures and the page."""

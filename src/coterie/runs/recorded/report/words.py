@@ -1,0 +1,117 @@
+"""A study on logs in words: whether the graph helped, by how much, and for whom."""
+
+from coterie.runs.recorded.outcome import LogWorld, Outcome
+from coterie.runs.recorded.report.numbers import Gain, gain, thirds
+from coterie.runs.report.numbers import Estimate
+from coterie.runs.report.words import counted
+
+NEGATIVES = {"uniform": "with others drawn uniformly", "popularity": "with others drawn by popularity"}
+
+
+def answer(outcome: Outcome) -> str:
+    """Returns a sentence for each world: did the graph help, by how much, and for whom; before it, what is missing."""
+    return " ".join([*_cautions(outcome), *(verdict(outcome, world) for world in outcome.worlds)])
+
+
+def _cautions(outcome: Outcome) -> list[str]:
+    study, said = outcome.study, []
+    if study.quick:
+        said.append(f"A quick run, {counted(study.trials, 'trial')}: it shows the direction, not how sure it is.")
+    missing = unplayed(outcome)
+    if missing:
+        said.append(f"Unfinished: {missing} of {wanted(outcome)} runs are missing.")
+    return said
+
+
+def wanted(outcome: Outcome) -> int:
+    """Returns how many runs of a policy the study has in all."""
+    study = outcome.study
+    return sum(len(study.playing(each.name)) for each in study.worlds) * study.trials
+
+
+def unplayed(outcome: Outcome) -> int:
+    """Returns how many runs are missing; one that could not be is not."""
+    trials = outcome.study.trials
+    done = sum(len(played) for world in outcome.worlds for played in world.rewards.values())
+    could_not = sum(trials * len(set(world.failed) - set(world.rewards)) for world in outcome.worlds)
+    return wanted(outcome) - done - could_not
+
+
+def verdict(outcome: Outcome, world: LogWorld) -> str:
+    """Returns the sentence for one world."""
+    policy, setting = outcome.study.reference, f"{world.name}, {_setting(world)}"
+    alone = outcome.without_graph(policy)
+    found = gain(world, policy, alone) if alone else None
+    if alone is None or found is None:
+        return f"{setting}: nobody can say, for {policy} did not play both with and without the graph."
+    return f"{setting}: {_helped(policy, found)}{_controls(outcome, world, found)}{_whom(world, policy, alone, found)}."
+
+
+def _setting(world: LogWorld) -> str:
+    if world.replays:
+        return "logged candidates"
+    return NEGATIVES[str(world.settings["negatives"])]
+
+
+def _helped(policy: str, found: Gain) -> str:
+    rates = f"{found.mine:.3f} a round with it and {found.other:.3f} without"
+    size = f"{found.gap.mean:+.3f}{_sure(found.gap)}, {found.ratio:.2f} times"
+    match direction(found.gap):
+        case 1:
+            return f"the graph helped {policy}: {rates} ({size})"
+        case -1:
+            return f"the graph hurt {policy}: {rates} ({size})"
+        case _:
+            return f"the graph made no difference to {policy} that could be told from chance: {rates} ({size})"
+
+
+def direction(gap: Estimate) -> int:
+    """Returns 1 if more, -1 if less, 0 if it may be chance; with too few trials for an interval, the sign.
+
+    Examples:
+        >>> direction(Estimate(mean=0.1, std_err=0.1, interval=(-0.1, 0.3), n_trials=5))
+        0
+    """
+    low, high = gap.interval or (gap.mean, gap.mean)
+    return int(low > 0) - int(high < 0)
+
+
+def _sure(gap: Estimate) -> str:
+    if gap.interval is None:
+        return f", {counted(gap.n_trials, 'trial')}, too few to say whether by chance"
+    return f" [{gap.interval[0]:.3f}, {gap.interval[1]:.3f}]"
+
+
+def _controls(outcome: Outcome, world: LogWorld, found: Gain) -> str:
+    """Returns what wrong graphs did: users permuted, and rewired with everyone's number of friends kept."""
+    policy, told = outcome.study.reference, []
+    rewired: Gain | None = None
+    for graph, name in (("permuted", "with users permuted"), ("rewired", "rewired")):
+        label = outcome.variant(policy, graph)
+        against = gain(world, policy, label) if label else None
+        if against is not None:
+            told.append(f"{against.other:.3f} {name}")
+            rewired = against if graph == "rewired" else rewired
+    if not told:
+        return ""
+    hubs = ", so that friends had no part in it" if direction(found.gap) > 0 and _as_good(rewired) else ""
+    return f"; as controls, {' and '.join(told)}{hubs}"
+
+
+def _as_good(rewired: Gain | None) -> bool:
+    return rewired is not None and direction(rewired.gap) <= 0
+
+
+def _whom(world: LogWorld, policy: str, alone: str, found: Gain) -> str:
+    """Returns for whom the difference was largest, by neighbours and by visits so far."""
+    if direction(found.gap) == 0:
+        return ""
+    sign = 1 if found.gap.mean > 0 else -1
+    told = []
+    for kind, words in (("degree", "users with {} friends"), ("visits", "visits {} of a user")):
+        parts = thirds(world, policy, alone, kind)
+        if len(parts) > 1:
+            name, most = max(parts, key=lambda part: sign * part[1].gap.mean)
+            _, least = min(parts, key=lambda part: sign * part[1].gap.mean)
+            told.append(f"{words.format(name)} ({most.gap.mean:+.3f}; the least {least.gap.mean:+.3f})")
+    return f"; most for {' and at '.join(told)}" if told else ""

@@ -1,0 +1,253 @@
+"""Studies on logs: what a file may say, each policy stored by itself, nothing run twice, and what the report says."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.__main__ import main
+from coterie.errors import MemoryLimitError, SettingError
+from coterie.graphs import make_graph
+from coterie.kernels import ArmPool
+from coterie.logs import write_log
+from coterie.logs.log import Events, Ragged
+from coterie.runs import large
+from coterie.runs.console import find_study, studies_folder
+from coterie.runs.large import make_suited
+from coterie.runs.recorded import working
+from coterie.runs.recorded.outcome import outcome_of
+from coterie.runs.recorded.parts import Part, Parts, file_name
+from coterie.runs.recorded.settings import LogSettings, log_settings
+from coterie.runs.recorded.trial import RecordedTrial
+from coterie.runs.runner import Unit, missing_units, run_study
+from coterie.runs.store import Store
+from coterie.runs.study import Study, read_study, study_from
+from recorded import small_log
+
+POLICIES = [
+    {"policy": "gob-lin"},
+    {"policy": "gob-lin", "label": "gob-lin, no graph", "graph": "none"},
+    {"policy": "gob-lin", "label": "gob-lin, rewired", "graph": "rewired"},
+    {"policy": "popularity"},
+    {"policy": "random"},
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    write_log(small_log(n_arms=16, liked=6), tmp_path / "log")
+    return tmp_path / "log"
+
+
+def study_on(folder: Path, **changes: Any) -> Study:
+    world = {
+        "data": "plain",
+        "folder": str(folder),
+        "n_candidates": 4,
+        "least_positives": 5,
+        "horizon": 40,
+        "online_features": [],
+    }
+    worlds = [{**world, "name": name, "negatives": name} for name in ("uniform", "popularity")]
+    return study_from({"trials": 2, "worlds": worlds, "policies": POLICIES, **changes})
+
+
+def test_a_world_may_be_a_log_and_is_written_out_with_its_defaults() -> None:
+    study = study_from({"worlds": [{"data": "lastfm", "folder": "x"}], "policies": POLICIES})
+    assert study.of_logs
+    written = study.as_dict()["worlds"][0]
+    assert (written["protocol"], written["n_candidates"], written["online_features"]) == (
+        "one-positive",
+        25,
+        ["popularity"],
+    )
+    assert study_from(study.as_dict()) == study
+
+
+@pytest.mark.parametrize(
+    ("world", "message"),
+    [
+        ({"data": "last.fm"}, "data is 'last.fm'; it is one of .* Did you mean 'lastfm'"),
+        ({"data": "lastfm", "candidates": 5}, "'candidates' is no setting of a log"),
+        ({"data": "lastfm", "online_features": ["likes"]}, r"online_features is \['likes'\]"),
+        ({"data": "lastfm", "negatives": "popular"}, "negatives is 'popular'"),
+        ({"data": "lastfm", "folder": 3}, "folder is 3; it is a text"),
+    ],
+)
+def test_a_wrong_setting_of_a_log_is_named(world: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingError, match=message):
+        study_from({"worlds": [world], "policies": POLICIES})
+
+
+def test_logs_and_drawn_worlds_do_not_mix_and_logs_are_not_tuned_on() -> None:
+    log = {"data": "lastfm", "name": "log"}
+    with pytest.raises(SettingError, match="either all are or none"):
+        study_from({"worlds": [log, {"name": "drawn"}], "policies": POLICIES})
+    with pytest.raises(SettingError, match="may not choose settings"):
+        study_from({"worlds": [log], "policies": POLICIES, "tuning": {}})
+
+
+@pytest.mark.parametrize("name", ["lastfm", "deezer", "filmtrust"])
+def test_the_studies_that_come_with_coterie_say_what_the_issue_asks_for(name: str) -> None:
+    study = read_study(studies_folder() / f"{name}.toml")
+    assert {each.settings.negatives for each in study.worlds if isinstance(each.settings, LogSettings)} == {
+        "uniform",
+        "popularity",
+    }
+    assert {each.graph for each in study.policies if each.policy == "auto-ucb"} == {
+        "shown",
+        "permuted",
+        "rewired",
+        "none",
+    }
+    assert study.trials == 5
+    quick = study.changed(quick=True)
+    assert (quick.trials, {each.settings.horizon for each in quick.worlds}) == (1, {5000})
+    assert {*quick.left_out, *(each.label for each in quick.policies)} == {each.label for each in study.policies}
+    assert study_from(quick.as_dict()) == quick
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.parquet"))}
+
+
+def test_each_policy_is_stored_when_it_is_done_and_none_runs_twice(tmp_path: Path, folder: Path) -> None:
+    study, told = study_on(folder), list[Unit]()
+    plans: list[list[Unit]] = []
+    run_study(study, tmp_path / "out", on_unit=lambda unit, *_: told.append(unit), on_plan=plans.append)
+    timings = [unit for unit in told if unit.timing]
+    assert [unit.policy for unit in timings] == [
+        each["label"] if "label" in each else each["policy"] for each in POLICIES
+    ]
+    assert len(told) - len(timings) == 2 * 2 * 5 == len(plans[0])
+    assert all(unit.cost > 0 for unit in plans[0])
+    before = contents(tmp_path / "out")
+    assert len(before) == 20
+    gone = tmp_path / "out" / "trials" / "uniform" / "trial-001" / "popularity.parquet"
+    gone.unlink()
+    again: list[Unit] = []
+    run_study(study, tmp_path / "out", resume=True, on_unit=lambda unit, *_: again.append(unit))
+    assert [(unit.world, unit.number, unit.policy) for unit in again] == [("uniform", 1, "popularity")]
+    assert contents(tmp_path / "out") == before
+    assert missing_units(study, Store(tmp_path / "out")) == ([], [])
+
+
+def test_every_policy_meets_the_same_rounds_and_timing_tells_memory(tmp_path: Path, folder: Path) -> None:
+    store = run_study(study_on(folder), tmp_path / "out")
+    outcome = outcome_of(store)
+    assert [world.name for world in outcome.worlds] == ["uniform", "popularity"]
+    world = outcome.worlds[0]
+    assert list(world.rewards) == ["gob-lin", "gob-lin, no graph", "gob-lin, rewired", "popularity", "random"]
+    assert all(rows.shape == (40,) for trials in world.rewards.values() for rows in trials.values())
+    assert set(world.degrees[0].tolist()) == {2}  # a ring
+    assert world.memory["gob-lin"] > 10 * 2**20
+    assert world.facts["n_served"] == 12
+    table = store.read(Parts(store)._rows(Part("uniform", 0, "random")), None)
+    trial = RecordedTrial(study_on(folder).worlds[0].settings, seed=0, number=0)  # type: ignore[arg-type] # a log's
+    assert table["user"].to_pylist() == [str(user) for user in trial.users]
+
+
+def test_what_cannot_run_is_told_and_the_rest_goes_on(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = working._timed
+
+    def refuse(trial: RecordedTrial, policy: Any) -> Any:
+        if policy.label == "gob-lin":
+            raise MemoryLimitError("too many users", "there is room for fewer", "Take fewer")
+        return real(trial, policy)
+
+    monkeypatch.setattr(working, "_timed", refuse)
+    store = run_study(study_on(folder), tmp_path / "out")
+    outcome = outcome_of(store)
+    assert set(outcome.worlds[0].failed) == {"gob-lin"}
+    assert "too many users" in outcome.worlds[0].failed["gob-lin"]
+    assert set(outcome.worlds[0].rewards) == {"gob-lin, no graph", "gob-lin, rewired", "popularity", "random"}
+    assert missing_units(study_on(folder), store) == ([], [])
+
+
+@pytest.mark.parametrize("policy", ["per-user-linucb", "per-user-gp-ucb", "pooled-linucb", "gp-ucb"])
+def test_on_sparse_users_alone_and_users_as_one_choose_as_they_always_did(policy: str) -> None:
+    graph, rng = make_graph("ring", 6), np.random.default_rng(0)
+    arms = ArmPool(rng.standard_normal((12, 3)))
+    options: dict[str, Any] = {"graph": graph, "arms": arms, "noise_var": 0.5, "width": 0.7, "seed": 0}
+    ours, usual = make_suited(policy, engine="sparse", **options), make_suited(policy, engine="auto", **options)
+    same = 0
+    for _ in range(60):
+        user, shown = int(rng.integers(6)), rng.permutation(12)[:4].tolist()
+        choice = usual.select(user, shown)
+        found = ours.select(user, shown)
+        same += choice.arm == found.arm
+        assert choice.arm != found.arm or found.mean == pytest.approx(choice.mean, abs=0.01)
+        reward = float(rng.random() < 0.5)
+        for each in (ours, usual):
+            each.update(user, choice.arm, reward)
+    assert same >= 54  # at first all arms of a smooth kernel are equals, and rounding decides
+
+
+def test_a_policy_that_needs_no_other_form_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    met: list[str] = []
+    monkeypatch.setattr(large, "make_policy", lambda name, **_: met.append(name))
+    for engine in ("auto", "sparse"):
+        make_suited("gob-lin", graph=make_graph("ring", 3), arms=ArmPool(np.eye(2)), engine=engine)
+    make_suited("per-user-linucb", graph=make_graph("ring", 3), arms=ArmPool(np.eye(2)), engine="auto")
+    assert met == ["gob-lin", "gob-lin", "per-user-linucb"]
+
+
+def test_files_of_labels_never_meet() -> None:
+    assert file_name("a b") != file_name("a-b")
+    assert file_name("../x").count("/") == 0
+
+
+def test_a_replay_says_how_many_rows_were_used(tmp_path: Path) -> None:
+    log = small_log(n_arms=16, liked=6)
+    rng = np.random.default_rng(0)
+    shown = [[int(arm), *rng.permutation(np.delete(np.arange(16), arm))[:3].tolist()] for arm in log.events.arm]
+    columns: dict[str, Any] = {name: getattr(log.events, name) for name in ("user", "arm", "reward")}
+    logged = replace(log, events=Events(**columns, candidates=Ragged.of(shown)))
+    write_log(logged, tmp_path / "log")
+    study = find_study(str(tmp_path / "log"))
+    assert [each.name for each in study.worlds] == ["replay"]  # nobody has ten positives
+    assert all(each.options.get("engine") in ("auto", None) for each in study.policies)
+    few = replace(study, policies=tuple(each for each in study.policies if each.policy in ("popularity", "random")))
+    few = replace(few, reference="popularity", trials=1)
+    outcome = outcome_of(run_study(few, tmp_path / "out"))
+    rewards = outcome.worlds[0].rewards["random"][0]
+    assert len(rewards) == len(log.events)
+    assert 0 < np.count_nonzero(~np.isnan(rewards)) < 0.5 * len(rewards)
+
+
+def test_a_folder_makes_the_study_of_lastfm_with_both_negatives(tmp_path: Path) -> None:
+    write_log(small_log(), tmp_path / "my log")
+    study = find_study(str(tmp_path / "my log"))
+    assert study.name == "my-log"
+    assert [each.name for each in study.worlds] == ["uniform", "popularity"]
+    settings = study.worlds[0].settings
+    assert isinstance(settings, LogSettings)
+    assert (settings.n_candidates, settings.folder) == (20, str(tmp_path / "my log"))
+    assert {each.options["engine"] for each in study.policies if each.policy == "auto-ucb"} == {"sparse"}
+
+
+def test_a_log_that_cannot_be_played_says_what_is_missing(tmp_path: Path) -> None:
+    write_log(small_log(liked=4), tmp_path / "log")
+    with pytest.raises(SettingError, match="has no candidates, and no user with 10 positives"):
+        find_study(str(tmp_path / "log"))
+
+
+def test_the_command_line_says_where_data_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["run", "lastfm", "--out", str(tmp_path / "a")]) == 2
+    assert "coterie run NAME --data DIR" in capsys.readouterr().err
+    assert main(["run", "lastfm", "--data", str(tmp_path / "none"), "--out", str(tmp_path / "b")]) == 2
+    assert "HetRec 2011 Last.fm" in capsys.readouterr().err
+    assert main(["run", "demo", "--data", str(tmp_path), "--out", str(tmp_path / "c")]) == 2
+    assert "drawn, not read" in capsys.readouterr().err
+
+
+def test_settings_are_read_back(tmp_path: Path, folder: Path) -> None:
+    store = run_study(study_on(folder, policies=POLICIES[-2:], reference="random"), tmp_path / "out")
+    given = json.loads((store.folder / "manifest.json").read_text())["study"]["worlds"][0]
+    given.pop("name"), given.pop("tuned_on")
+    assert log_settings(given) == study_on(folder).worlds[0].settings
