@@ -1,5 +1,6 @@
 """The joint kernel of a graph that is too large for a matrix over its users: the graph itself stands for it."""
 
+from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
@@ -102,6 +103,11 @@ class GraphKernel(OnGraph, OnFeatures):
     def shares_nothing(self) -> bool:
         """Whether no two users have anything in common: a graph without edges, and no common part."""
         return int(self.weights.nnz) == 0 and self.common == 0
+
+    @cached_property
+    def arm_moment(self) -> Array:
+        """The mean over the pool of phi_a phi_a', so that the mean variance of arms costs nothing of their number."""
+        return np.asarray(self.features.T @ self.features) / len(self.features)
 
     def user_variances(self) -> Array:
         """Returns a lower bound of each user's prior variance, 1 / (degree + ridge) and the other parts."""

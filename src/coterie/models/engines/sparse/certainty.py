@@ -5,10 +5,12 @@ b' A^-1 b lies between b'z + z'r and that + |r|^2 / ridge, and the mean is b'w +
 times the level of R. All errors shrink with r, so a finer solve settles what a coarse one leaves open.
 """
 
+from functools import cached_property
 from types import ModuleType
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
@@ -144,9 +146,13 @@ class Certainty:
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, most: int) -> None:
         self._push, self._kernel = push, kernel
         self._most = max(int(DECISION * most), 1)
-        self._kind = np.unique(kernel.features, axis=0, return_inverse=True)[1].ravel()
         self._contenders = [Contender(push, kernel)]
         self._margin = TIE * float(np.sqrt(kernel.arm_diag(np.arange(kernel.n_arms)).max() / kernel.ridge))
+
+    @cached_property
+    def _kind(self) -> NDArray[np.int64]:
+        """Which arms have the same features; made when it is first asked for, since sorting many arms takes a while."""
+        return np.unique(self._kernel.features, axis=0, return_inverse=True)[1].ravel()
 
     def lengthen(self, n_users: int) -> None:
         """Makes room for newcomers."""

@@ -47,8 +47,7 @@ class MixedBounds(Bounds):
 
     def _shown(self, matrix: Array) -> float:
         """Returns the mean variance of the pool's arms: what a covariance is worth, whatever it says of other rows."""
-        features = self._kernel.features
-        return float(np.einsum("ij,ij->", features @ matrix, features)) / len(features)
+        return float(np.sum(matrix * self._kernel.arm_moment))
 
     def _by_common_data(self, user: int, graph: float, common: Common, data: DataBlocks) -> list[Array]:
         """Returns bounds by what everybody's data say of the common part, without a solve.
