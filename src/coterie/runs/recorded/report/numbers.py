@@ -83,8 +83,8 @@ def thirds(world: LogWorld, policy: str, other: str, kind: str) -> list[tuple[st
 
         found = gain_where(world, policy, other, inside)
         if found is not None:
-            shift = 0 if kind == "degree" else 1
-            name = f"{low + shift}" if low == high else f"{low + shift} to {high + shift}"
+            met = together[(together >= low) & (together <= high)] + (kind != "degree")  # visits count from 1
+            name = f"{met.min()}" if met.min() == met.max() else f"{met.min()} to {met.max()}"
             out.append((name, found))
     return out
 

@@ -1,0 +1,195 @@
+"""What the report of a study on logs says: did the graph help, by how much, for whom, and what could not be."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from coterie.runs.recorded.outcome import LogWorld, Outcome
+from coterie.runs.recorded.report.figures import draw_outcome
+from coterie.runs.recorded.report.numbers import best_without_graph, by_visit, gain, over_time, thirds
+from coterie.runs.recorded.report.page import write_log_report
+from coterie.runs.recorded.report.tables import tables
+from coterie.runs.recorded.report.words import answer, verdict
+from coterie.runs.study import Study, study_from
+
+GRAPHS = {"auto-ucb": "shown", "auto, permuted": "permuted", "auto, rewired": "rewired", "auto, none": "none"}
+
+
+def study(trials: int = 5, **changes: Any) -> Study:
+    autos = [{"policy": "auto-ucb", "label": label, "graph": graph} for label, graph in GRAPHS.items()]
+    policies = [*autos, {"policy": "popularity"}, {"policy": "random"}]
+    worlds = [{"name": name, "data": "plain", "negatives": name, "horizon": 600} for name in ("uniform", "popularity")]
+    return study_from({"trials": trials, "worlds": worlds, "policies": policies, **changes})
+
+
+def world(name: str, chances: Mapping[str, float], *, trials: int = 5, more_for_many: float = 0.0) -> LogWorld:
+    """Returns a world in which policies hit with these chances; `more_for_many` comes on top for users of degree 9."""
+    rng = np.random.default_rng(0)
+    users = [rng.integers(20, size=600) for _ in range(trials)]
+    degrees = {trial: np.where(users[trial] < 7, 1, np.where(users[trial] < 14, 4, 9)) for trial in range(trials)}
+
+    def rewards(policy: str, chance: float, trial: int) -> Any:
+        own = more_for_many * (degrees[trial] == 9) if policy == "auto-ucb" else 0.0
+        return (rng.random(600) < chance + own).astype(float)
+
+    return LogWorld(
+        name=name,
+        settings={
+            "negatives": name,
+            "protocol": "one-positive",
+            "n_candidates": 25,
+            "least_positives": 10,
+            "online_features": ["popularity"],
+        },
+        facts={
+            "n_users": 20,
+            "n_edges": 30,
+            "n_arms": 40,
+            "dimension": 3,
+            "rounds": 600,
+            "n_served": 20,
+            "n_short": 2,
+            "left_out": {"ratings": 7},
+        },
+        rewards={
+            policy: {trial: rewards(policy, chance, trial) for trial in range(trials)}
+            for policy, chance in chances.items()
+        },
+        visits={
+            trial: np.array([np.sum(users[trial][:t] == user) for t, user in enumerate(users[trial])])
+            for trial in range(trials)
+        },
+        degrees=degrees,
+        seconds={policy: dict.fromkeys(range(trials), 0.002) for policy in chances},
+        memory=dict.fromkeys(chances, 2**28),
+    )
+
+
+HELPS = {
+    "auto-ucb": 0.3,
+    "auto, permuted": 0.15,
+    "auto, rewired": 0.2,
+    "auto, none": 0.15,
+    "popularity": 0.1,
+    "random": 0.04,
+}
+
+
+def outcome(first: Mapping[str, float] = HELPS, *, trials: int = 5, **changes: Any) -> Outcome:
+    worlds = (
+        world("uniform", first, trials=trials, more_for_many=0.3),
+        world("popularity", dict.fromkeys(HELPS, 0.1), trials=trials),
+    )
+    return Outcome(study=study(trials, **changes), versions={"coterie": "1"}, worlds=worlds)
+
+
+def test_the_sentence_says_whether_how_much_for_whom_and_names_the_controls() -> None:
+    helped, chance = (verdict(outcome(), each) for each in outcome().worlds)
+    assert helped.startswith("uniform, with others drawn uniformly: the graph helped auto-ucb: 0.39")
+    assert "without (+0.2" in helped
+    assert "times)" in helped
+    assert "as controls, 0.1" in helped
+    assert "with users permuted and 0.1" in helped
+    assert "most for users with 9 friends (+0.4" in helped
+    assert helped.count(".") - helped.count("0.") - helped.count("1.") - helped.count("2.") == 1  # one sentence
+    assert "made no difference to auto-ucb that could be told from chance" in chance
+    assert "most for" not in chance
+
+
+def test_a_gain_that_a_rewired_graph_has_too_is_not_the_friends() -> None:
+    same = {**HELPS, "auto, rewired": 0.4}
+    assert "so that friends had no part in it" in verdict(outcome(same), outcome(same).worlds[0])
+    assert "so that friends had no part" not in verdict(outcome(), outcome().worlds[0])
+
+
+def test_a_graph_that_hurts_is_said_to() -> None:
+    told = verdict(outcome({**HELPS, "auto, none": 0.7}), outcome({**HELPS, "auto, none": 0.7}).worlds[0])
+    assert "the graph hurt auto-ucb" in told
+
+
+def test_one_trial_is_too_few_and_a_quick_or_unfinished_run_says_so() -> None:
+    told = answer(outcome(trials=1, quick=True))
+    assert "A quick run, 1 trial" in told
+    assert "too few to say whether by chance" in told
+    assert "Unfinished" not in told
+    whole = outcome()
+    lost = LogWorld(**{**{name: getattr(whole.worlds[0], name) for name in LogWorld.__slots__}, "rewards": {}})
+    assert "Unfinished: 30 of 60 runs are missing." in answer(
+        Outcome(study=whole.study, versions={}, worlds=(lost, whole.worlds[1]))
+    )
+
+
+def test_pairs_are_pairs_of_the_same_rounds() -> None:
+    found = outcome().worlds[0]
+    first = gain(found, "auto-ucb", "auto, none")
+    assert first is not None
+    each = [found.rewards["auto-ucb"][trial].mean() - found.rewards["auto, none"][trial].mean() for trial in range(5)]
+    assert first.gap.mean == pytest.approx(np.mean(each))
+    assert first.gap.interval is not None
+    assert gain(found, "auto-ucb", "nobody") is None
+
+
+def test_thirds_cover_all_rounds_once() -> None:
+    found = outcome().worlds[0]
+    names = [name for name, _ in thirds(found, "auto-ucb", "auto, none", "degree")]
+    assert names == ["1", "4", "9"]
+    gaps = [part.gap.mean for _, part in thirds(found, "auto-ucb", "auto, none", "degree")]
+    assert gaps[2] > 2 * gaps[0]
+    visits = [name for name, _ in thirds(found, "auto-ucb", "auto, none", "visits")]
+    assert visits[0].startswith("1 to ")
+    assert len(visits) == 3
+
+
+def test_curves_are_means_of_the_right_rounds() -> None:
+    found = outcome().worlds[0]
+    ends, rates = over_time(found, "random")
+    assert ends[-1] == 600
+    assert rates[0] == pytest.approx(np.mean([found.rewards["random"][trial][:30].mean() for trial in range(5)]))
+    numbers, hits = by_visit(found, "random")
+    assert numbers[0] == 1
+    firsts = np.concatenate([found.rewards["random"][trial][found.visits[trial] == 0] for trial in range(5)])
+    assert hits[0] == pytest.approx(firsts.mean())
+
+
+def test_the_best_without_a_graph_is_found() -> None:
+    assert best_without_graph(outcome(), outcome().worlds[0]) == "auto, none"
+
+
+def test_tables_compare_each_policy_with_itself_without_a_graph() -> None:
+    first, second, by_degree, by_visits = tables(outcome())
+    assert first.title == "Reward: uniform"
+    rows = {row[0]: row for row in first.rows}
+    assert next(iter(rows)) == "auto-ucb"
+    assert rows["auto-ucb"][3].startswith("+0.2")
+    assert rows["auto, none"][3] == rows["popularity"][3] == "-"
+    assert rows["random"][4:] == ("2.00", "256")
+    assert len(by_degree.rows) == len(by_visits.rows) == 6
+    assert second.title == "Reward: popularity"
+
+
+def test_the_page_holds_the_sentence_the_pictures_and_what_was_left_out(tmp_path: Path) -> None:
+    made = outcome(quick=True, left_out=["lk-gp-ts"])
+    page = write_log_report(made, tmp_path).read_text(encoding="utf-8")
+    assert "the graph helped auto-ucb" in page
+    assert "Too slow for a quick run, and left out: lk-gp-ts." in page
+    assert "2 more have too few arms left" in page
+    assert "Left out of the log: ratings, 7." in page
+    assert page.count("<svg") == 3
+    assert sorted(path.name for path in (tmp_path / "figures").glob("*.png")) == [
+        "cold-start.png",
+        "over-time.png",
+        "reward.png",
+    ]
+
+
+def test_a_failure_is_in_the_tables(tmp_path: Path) -> None:
+    made = outcome()
+    failed = LogWorld(
+        **{**{name: getattr(made.worlds[0], name) for name in LogWorld.__slots__}, "failed": {"club": "too large"}}
+    )
+    found = Outcome(study=made.study, versions={}, worlds=(failed,))
+    assert list(tables(found))[-1].rows == (("uniform", "club", "too large"),)
+    assert draw_outcome(found, tmp_path)[0].title == "Reward in all"
