@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow bench bench-scale auto docs reproduction lock clean
+.PHONY: help setup demo test test-slow bench bench-scale auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
@@ -49,6 +49,18 @@ reproduction: $(STAMP)  ## the paper's whole comparison (about half an hour on t
 	$(BIN)/coterie reproduce all --out build/reproduction --resume
 	mkdir -p docs/results && cp build/reproduction/results/*.json docs/results/
 	cp build/reproduction/pictures/*.png docs/pictures/ && cp build/reproduction/reproduction.md docs/
+
+real-data: $(STAMP)  ## docs/real-data.md from the results stored in docs/results/real
+	$(BIN)/python -m coterie.runs.recorded.report.document docs/results/real docs/real-data.md
+
+DATA ?= data
+REAL := lastfm=hetrec2011-lastfm-2k deezer=deezer-ro filmtrust=filmtrust
+real-runs: $(STAMP)  ## the studies on real data (many hours; go on where they stopped): make real-runs DATA=DIR
+	mkdir -p docs/results/real
+	for each in $(REAL); do \
+	  $(BIN)/coterie run $${each%%=*} --data $(DATA)/$${each#*=} --jobs 2 --out build/real/$${each%%=*} --resume || exit 1; \
+	  cp build/real/$${each%%=*}/summary.json docs/results/real/$${each%%=*}.json; done
+	$(MAKE) real-data
 
 lock:  ## resolve the dependencies anew (needs uv)
 	uv pip compile pyproject.toml --all-extras --universal --generate-hashes --python-version 3.11 \

@@ -1,5 +1,6 @@
 """What the report of a study on logs says: did the graph help, by how much, for whom, and what could not be."""
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,11 @@ import numpy as np
 import pytest
 
 from coterie.runs.recorded.outcome import LogWorld, Outcome
+from coterie.runs.recorded.report import document
 from coterie.runs.recorded.report.figures import draw_outcome
 from coterie.runs.recorded.report.numbers import best_without_graph, by_visit, gain, over_time, thirds
 from coterie.runs.recorded.report.page import write_log_report
+from coterie.runs.recorded.report.summary import summary_of
 from coterie.runs.recorded.report.tables import tables
 from coterie.runs.recorded.report.words import answer, verdict
 from coterie.runs.study import Study, study_from
@@ -40,6 +43,8 @@ def world(name: str, chances: Mapping[str, float], *, trials: int = 5, more_for_
         settings={
             "negatives": name,
             "protocol": "one-positive",
+            "data": "plain",
+            "folder": "/home/me/log",
             "n_candidates": 25,
             "least_positives": 10,
             "online_features": ["popularity"],
@@ -88,7 +93,7 @@ def outcome(first: Mapping[str, float] = HELPS, *, trials: int = 5, **changes: A
 
 def test_the_sentence_says_whether_how_much_for_whom_and_names_the_controls() -> None:
     helped, chance = (verdict(outcome(), each) for each in outcome().worlds)
-    assert helped.startswith("uniform, with others drawn uniformly: the graph helped auto-ucb: 0.39")
+    assert helped.startswith("Others drawn uniformly: the graph helped auto-ucb: 0.39")
     assert "without (+0.2" in helped
     assert "times)" in helped
     assert "as controls, 0.1" in helped
@@ -160,14 +165,14 @@ def test_the_best_without_a_graph_is_found() -> None:
 
 def test_tables_compare_each_policy_with_itself_without_a_graph() -> None:
     first, second, by_degree, by_visits = tables(outcome())
-    assert first.title == "Reward: uniform"
+    assert first.title == "Reward: others drawn uniformly"
     rows = {row[0]: row for row in first.rows}
     assert next(iter(rows)) == "auto-ucb"
     assert rows["auto-ucb"][3].startswith("+0.2")
     assert rows["auto, none"][3] == rows["popularity"][3] == "-"
     assert rows["random"][4:] == ("2.00", "256")
     assert len(by_degree.rows) == len(by_visits.rows) == 6
-    assert second.title == "Reward: popularity"
+    assert second.title == "Reward: others drawn by popularity"
 
 
 def test_the_page_holds_the_sentence_the_pictures_and_what_was_left_out(tmp_path: Path) -> None:
@@ -193,3 +198,23 @@ def test_a_failure_is_in_the_tables(tmp_path: Path) -> None:
     found = Outcome(study=made.study, versions={}, worlds=(failed,))
     assert list(tables(found))[-1].rows == (("uniform", "club", "too large"),)
     assert draw_outcome(found, tmp_path)[0].title == "Reward in all"
+
+
+def test_the_page_of_real_data_is_made_of_summaries_alone(tmp_path: Path) -> None:
+    made = summary_of(outcome())
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "mine.json").write_text(json.dumps(made))
+    assert document.main([str(tmp_path / "real"), str(tmp_path / "real-data.md")]) == 0
+    page = (tmp_path / "real-data.md").read_text()
+    assert "    coterie run DIR --trials 5 --seed 0" in page
+    assert "- Others drawn uniformly: the graph helped auto-ucb" in page
+    assert "| auto-ucb | 0.39" in page
+    assert "The best without a graph is auto, none; with it 2." in page
+    assert "| others drawn uniformly | neighbours | 9 |" in page
+    assert "It took 0.0 hours on one core, 0.2 GiB" in page
+    assert document.page([made]) == page
+
+
+def test_no_path_of_a_machine_gets_into_a_summary() -> None:
+    assert "/home/me" in str(outcome().worlds[0].settings)
+    assert "/home/me" not in json.dumps(summary_of(outcome()))

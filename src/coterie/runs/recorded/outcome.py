@@ -14,6 +14,7 @@ from coterie.runs.store import Store
 from coterie.runs.study import Study, study_from
 
 Ints = NDArray[np.int64]
+NEGATIVES = {"uniform": "others drawn uniformly", "popularity": "others drawn by popularity"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -46,6 +47,11 @@ class LogWorld:
     def replays(self) -> bool:
         """Whether logged choices were replayed."""
         return self.settings.get("protocol") == "replay"
+
+    @property
+    def setting(self) -> str:
+        """What is shown, in words."""
+        return "logged candidates" if self.replays else NEGATIVES[str(self.settings["negatives"])]
 
     def trials(self, *policies: str) -> list[int]:
         """Returns the trials that all these policies have played."""

@@ -5,6 +5,7 @@ from typing import Any
 
 from coterie.runs.recorded.outcome import outcome_of
 from coterie.runs.recorded.report.page import write_log_report
+from coterie.runs.recorded.report.summary import summary_of
 from coterie.runs.recorded.report.tables import tables as tables_of
 from coterie.runs.recorded.report.words import answer
 from coterie.runs.recorded.settings import LogSettings
@@ -34,6 +35,7 @@ def show_logs(store: Store, console: Any, *, tables: bool = True, page: bool = T
         console.print(for_terminal(table))
     path = store.folder / "report.html"
     if page:
+        store.write_json(store.folder / "summary.json", summary_of(outcome))
         write_log_report(outcome, store.folder)
         console.print(f"The report: {path}  (open it in any browser)", highlight=False, soft_wrap=True)
     return path

@@ -77,9 +77,10 @@ def _panels(outcome: Outcome, policies: Sequence[str], curve: Curve, xlabel: str
             every = max(len(x) // 3, 1)
             mark = (place * every // max(len(policies), 1), every)
             panel.plot(x, y, **styles[policy], linewidth=1.6, markersize=4.5, markevery=mark)
-        finish(panel, title=plain(world.name), xlabel=xlabel, ylabel=ylabel)
+        finish(panel, title=plain(world.setting), xlabel=xlabel, ylabel=ylabel)
         panel.set_ylim(bottom=0.0)
         panel.set_xlim(left=0.0)
+        panel.xaxis.get_major_locator().set_params(integer=True)
     _legend(figure, styles)
     return figure
 

@@ -32,7 +32,7 @@ def rates(outcome: Outcome, world: LogWorld) -> Table:
         "the process at most."
     )
     columns = ("policy", "a round", "in all", *used, "against none", "ms a round", "MiB")
-    return Table(title=f"Reward: {world.name}", columns=columns, rows=rows, note=note)
+    return Table(title=f"Reward: {world.setting}", columns=columns, rows=rows, note=note)
 
 
 def _row(outcome: Outcome, world: LogWorld, policy: str) -> tuple[str, ...]:
@@ -66,14 +66,14 @@ def whom(outcome: Outcome) -> Iterator[Table]:
             for name, found in thirds(world, policy, alone, kind)
         )
         if rows:
-            columns = ("world", title, "with", "without", "difference", "times")
+            columns = ("shown", title, "with", "without", "difference", "times")
             note = f"{policy} with the graph and without, in thirds of the rounds; intervals as above."
-            yield Table(title=f"For whom: by {title}", columns=columns, rows=rows, note=note, words=frozenset({0}))
+            yield Table(title=f"For whom: by {title}", columns=columns, rows=rows, note=note, words=frozenset({0, 1}))
 
 
 def _whom_row(world: LogWorld, name: str, found: Gain) -> tuple[str, ...]:
     numbers = (f"{found.mine:.{DIGITS}f}", f"{found.other:.{DIGITS}f}", signed(found.gap, DIGITS), f"{found.ratio:.2f}")
-    return (world.name, name, *numbers)
+    return (world.setting, name, *numbers)
 
 
 def failures(outcome: Outcome) -> Table:

@@ -5,8 +5,6 @@ from coterie.runs.recorded.report.numbers import Gain, gain, thirds
 from coterie.runs.report.numbers import Estimate
 from coterie.runs.report.words import counted
 
-NEGATIVES = {"uniform": "with others drawn uniformly", "popularity": "with others drawn by popularity"}
-
 
 def answer(outcome: Outcome) -> str:
     """Returns a sentence for each world: did the graph help, by how much, and for whom; before it, what is missing."""
@@ -39,18 +37,12 @@ def unplayed(outcome: Outcome) -> int:
 
 def verdict(outcome: Outcome, world: LogWorld) -> str:
     """Returns the sentence for one world."""
-    policy, setting = outcome.study.reference, f"{world.name}, {_setting(world)}"
+    policy, setting = outcome.study.reference, world.setting.capitalize()
     alone = outcome.without_graph(policy)
     found = gain(world, policy, alone) if alone else None
     if alone is None or found is None:
         return f"{setting}: nobody can say, for {policy} did not play both with and without the graph."
     return f"{setting}: {_helped(policy, found)}{_controls(outcome, world, found)}{_whom(world, policy, alone, found)}."
-
-
-def _setting(world: LogWorld) -> str:
-    if world.replays:
-        return "logged candidates"
-    return NEGATIVES[str(world.settings["negatives"])]
 
 
 def _helped(policy: str, found: Gain) -> str:

@@ -1,0 +1,114 @@
+"""docs/real-data.md: a function of the stored summaries and nothing else.
+
+python -m coterie.runs.recorded.report.document docs/results/real docs/real-data.md
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+ORDER = ("lastfm", "deezer", "filmtrust")
+OPENING = """# Real data
+
+Would the graph have helped? Each study plays every policy on the same rounds: a user comes, candidates are shown
+of which the user liked one, the policy chooses. What a positive is stands in [data.md](data.md); how rounds are drawn,
+and how to run a study on a log of your own, in [studies.md](studies.md). Nothing was tuned on the data. This page is
+made of stored results (`docs/results/real/`) by `make real-data`."""
+
+
+def page(summaries: Sequence[Mapping[str, Any]]) -> str:
+    """Returns the page in Markdown.
+
+    Examples:
+        >>> print(page([]).splitlines()[-1])
+        No results are stored yet.
+    """
+    parts = [part for each in sorted(summaries, key=_place) for part in _study(each)]
+    return "\n\n".join([OPENING, *(parts or ["No results are stored yet."])]) + "\n"
+
+
+def _place(summary: Mapping[str, Any]) -> tuple[int, str]:
+    name = str(summary["name"])
+    return (ORDER.index(name) if name in ORDER else len(ORDER)), name
+
+
+def _study(summary: Mapping[str, Any]) -> Iterator[str]:
+    yield f"## {summary['title']}"
+    yield f"    {summary['command']}"
+    if summary["quick"]:
+        gone = f" Left out, since too slow for it: {', '.join(summary['left_out'])}." if summary["left_out"] else ""
+        yield f"**A quick run**: it shows the direction, not how sure it is.{gone}"
+    yield "\n".join(f"- {world['verdict']}" for world in summary["worlds"])
+    for world in summary["worlds"]:
+        yield from _world(world)
+    yield from _whom(summary)
+    hours, memory = summary["core_seconds"] / 3600, summary["peak_memory"] / 2**30
+    yield f"It took {hours:.1f} hours on one core, {memory:.1f} GiB in a process at most."
+
+
+def _world(world: Mapping[str, Any]) -> Iterator[str]:
+    facts = world["facts"]
+    yield f"### {world['setting'].capitalize()}"
+    people = f"{facts['n_users']:,} users, {facts['n_edges']:,} edges"
+    yield f"{people}, {facts['n_arms']:,} arms of {facts['dimension']} features, {facts['rounds']:,} rounds."
+    rows = [_policy(each) for each in world["policies"]]
+    yield _table(("policy", "reward a round", "against itself without a graph", "ms a round", "MiB"), rows)
+    against = world["against_best_without_graph"]
+    if against:
+        best = world["best_without_graph"]
+        yield f"The best without a graph is {best}; with it {against['times']:.2f} times as much."
+    if world["failed"]:
+        yield "\n".join(f"- {policy} could not run: {reason}" for policy, reason in sorted(world["failed"].items()))
+
+
+def _policy(each: Mapping[str, Any]) -> tuple[str, ...]:
+    rate, against = each["rate"], each["against_none"]
+    error = "" if rate["std_err"] is None else f" ± {rate['std_err']:.3f}"
+    return (
+        each["policy"],
+        f"{rate['mean']:.3f}{error}",
+        _gap(against),
+        "" if each["milliseconds"] is None else f"{each['milliseconds']:.2f}",
+        "" if each["memory"] is None else f"{each['memory'] / 2**20:.0f}",
+    )
+
+
+def _gap(found: Mapping[str, Any] | None) -> str:
+    if found is None:
+        return ""
+    gap = found["gap"]
+    between = "" if gap["interval"] is None else " [{:.3f}, {:.3f}]".format(*gap["interval"])
+    return f"{gap['mean']:+.3f}{between}"
+
+
+def _whom(summary: Mapping[str, Any]) -> Iterator[str]:
+    titles = {"degree": "neighbours", "visits": "visit"}
+    rows = [
+        (world["setting"], titles[kind], each["which"], f"{each['mine']:.3f}", f"{each['other']:.3f}", _gap(each))
+        for kind in titles
+        for world in summary["worlds"]
+        for each in world["thirds"].get(kind, [])
+    ]
+    if rows:
+        yield f"For whom: {summary['reference']} with and without the graph, in thirds of the rounds."
+        yield _table(("shown", "by", "which", "with", "without", "difference"), rows)
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Writes the page from a folder of summaries, and returns the exit code."""
+    folder, path = map(Path, arguments)
+    found = [json.loads(each.read_text(encoding="utf-8")) for each in sorted(folder.glob("*.json"))]
+    path.write_text(page(found), encoding="utf-8")
+    print(f"{path}: {len(found)} studies")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
