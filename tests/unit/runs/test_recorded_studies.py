@@ -246,6 +246,30 @@ def test_the_command_line_says_where_data_is_missing(tmp_path: Path, capsys: pyt
     assert "drawn, not read" in capsys.readouterr().err
 
 
+def test_the_command_line_runs_a_file_goes_on_and_says_it_again(
+    tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    sizes = "n_candidates = 4\nleast_positives = 5\nhorizon = 40\n"
+    world = f'[[worlds]]\nname = "mine"\ndata = "plain"\nfolder = "{folder}"\n{sizes}'
+    graphs = '[[policies]]\npolicy = "gob-lin"\n[[policies]]\npolicy = "gob-lin"\nlabel = "alone"\ngraph = "none"\n'
+    (tmp_path / "mine.toml").write_text(f'title = "Mine"\ntrials = 1\n{world}{graphs}')
+    out = tmp_path / "out"
+    assert main(["run", str(tmp_path / "mine.toml"), "--out", str(out), "--jobs", "1"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "2 to play, about" in told
+    assert "mine: trial 1, alone done" in told
+    assert "Others drawn uniformly: the graph" in told
+    assert "too few to say whether by chance" in told
+    assert (out / "report.html").exists()
+    assert json.loads((out / "summary.json").read_text())["core_seconds"] > 0
+    (out / "trials" / "mine" / "trial-000" / "alone.parquet").unlink()
+    assert main(["run", str(tmp_path / "mine.toml"), "--out", str(out), "--jobs", "1", "--resume"]) == 0
+    assert "1 to play" in capsys.readouterr().out
+    for command in (["compare", str(out)], ["report", str(out)], ["plot", str(out)]):
+        assert main(command) == 0
+    assert "cold-start.png" in capsys.readouterr().out
+
+
 def test_settings_are_read_back(tmp_path: Path, folder: Path) -> None:
     store = run_study(study_on(folder, policies=POLICIES[-2:], reference="random"), tmp_path / "out")
     given = json.loads((store.folder / "manifest.json").read_text())["study"]["worlds"][0]

@@ -29,6 +29,7 @@ class LogWorld:
         visits: Trial -> the how-many-eth visit of the user each round is, from 0.
         degrees: Trial -> how many neighbours the user of each round has.
         seconds: Policy -> trial -> seconds of a round.
+        core_seconds: What all of it took on a core.
         memory: Policy -> the most bytes held in any trial.
         failed: Policy -> why it could not run.
     """
@@ -40,6 +41,7 @@ class LogWorld:
     visits: Mapping[int, Ints]
     degrees: Mapping[int, Ints]
     seconds: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
+    core_seconds: float = 0.0
     memory: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
 
@@ -104,7 +106,7 @@ def _world(study: Study, parts: Parts, given: Mapping[str, Any]) -> LogWorld:
     rewards: dict[str, dict[int, Array]] = {}
     seconds: dict[str, dict[int, float]] = {}
     memory: dict[str, int] = {}
-    failed, visits, degrees = {}, {}, {}
+    failed, visits, degrees, core_seconds = {}, {}, {}, 0.0
     for policy in study.playing(name):
         for number in range(study.trials):
             part = Part(name, number, policy.label)
@@ -119,6 +121,7 @@ def _world(study: Study, parts: Parts, given: Mapping[str, Any]) -> LogWorld:
                 degrees[number] = rows["degree"].to_numpy().astype(np.int64)
             if "seconds" in timing:
                 seconds.setdefault(policy.label, {})[number] = timing["seconds"] / timing["rounds"]
+                core_seconds += timing.get("core_seconds", 0.0)
                 memory[policy.label] = max(memory.get(policy.label, 0), timing["peak_memory"])
     return LogWorld(
         name=name,
@@ -128,6 +131,7 @@ def _world(study: Study, parts: Parts, given: Mapping[str, Any]) -> LogWorld:
         visits=visits,
         degrees=degrees,
         seconds=seconds,
+        core_seconds=core_seconds,
         memory=memory,
         failed=failed,
     )

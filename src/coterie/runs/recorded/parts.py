@@ -2,7 +2,7 @@
 
 OUT/worlds/WORLD.json                          what the log holds: users, edges, arms, who can come
 OUT/trials/WORLD/trial-000/POLICY.parquet      t, user, degree, arm, reward, regret: one row a round
-OUT/timings/WORLD/trial-000/POLICY.json        seconds and the most memory, or why it could not run
+OUT/timings/WORLD/trial-000/POLICY.json        seconds, those at work on a core, memory; or why it failed
 OUT/estimates/WORLD/POLICY.json                seconds to make it and of a round, from its first rounds
 """
 
@@ -57,12 +57,13 @@ class Parts:
         """Whether this policy has played this trial, or could not."""
         return self._rows(part).exists() or "failed" in self.timing(part)
 
-    def write(self, part: Part, trial: RecordedTrial, played: Played, *, memory: int) -> None:
+    def write(self, part: Part, trial: RecordedTrial, played: Played, *, memory: int, core_seconds: float) -> None:
         """Writes the timing and then the rounds: once these are there, all of it is."""
         with require_extra("lab", "a store of results"):
             import pyarrow as pa
             from pyarrow import parquet
-        timing = {"seconds": played.seconds, "rounds": len(played.arms), "peak_memory": memory, "machine": machine()}
+        took = {"seconds": played.seconds, "core_seconds": core_seconds, "rounds": len(played.arms)}
+        timing = {**took, "peak_memory": memory, "machine": machine()}
         self._store.write_json(self._timing(part), timing)
         columns = {
             "t": np.arange(len(played.arms), dtype=np.int32),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import suppress
 from math import log2
-from time import perf_counter
+from time import perf_counter, process_time
 from typing import Any
 
 import numpy as np
@@ -96,12 +96,13 @@ def run_part(study: Study, store: Store, part: Part) -> None:
     parts.write_facts(part.world, facts(trial, study.world(part.world)))
     try:
         with peak_memory() as peak:
+            start = process_time()
             played = trial.play(_policy(study, part.label))
-            memory = peak()
+            memory, seconds = peak(), process_time() - start
     except (CoterieError, MemoryError) as error:
         parts.write_failure(part, _reason(error))
         return
-    parts.write(part, trial, played, memory=memory)
+    parts.write(part, trial, played, memory=memory, core_seconds=seconds)
 
 
 def facts(trial: RecordedTrial, world: StudyWorld) -> dict[str, Any]:

@@ -30,14 +30,10 @@ def summary_of(outcome: Outcome) -> dict[str, Any]:
         "reference": study.reference,
         "versions": dict(outcome.versions),
         "answer": answer(outcome),
-        "core_seconds": sum(_seconds(world) for world in outcome.worlds),
+        "core_seconds": sum(world.core_seconds for world in outcome.worlds),
         "peak_memory": max((bytes_ for world in outcome.worlds for bytes_ in world.memory.values()), default=0),
         "worlds": [_world(outcome, world) for world in outcome.worlds],
     }
-
-
-def _seconds(world: LogWorld) -> float:
-    return sum(each * int(world.facts["rounds"]) for trials in world.seconds.values() for each in trials.values())
 
 
 def _world(outcome: Outcome, world: LogWorld) -> dict[str, Any]:
