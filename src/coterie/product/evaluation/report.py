@@ -80,7 +80,7 @@ def in_words(evaluation: Evaluation) -> str:
 
 def answer(evaluation: Evaluation) -> str:
     """Returns in a sentence whether the policy would have earned more than the logger."""
-    told = [name for name in TRUSTED if name in evaluation.estimates and evaluation.estimates[name].ess > 0]
+    told = trusted(evaluation)
     if not told:
         return "The log does not tell what this policy would have earned."
     best = evaluation.estimates[told[0]]
@@ -89,6 +89,11 @@ def answer(evaluation: Evaluation) -> str:
     if not more:
         return f"By {told[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
     return f"By {told[0]}, it would have earned {more} than the log ({gap} per decision)."
+
+
+def trusted(evaluation: Evaluation) -> list[str]:
+    """Returns the estimators that tell something and may answer, the first of them first."""
+    return [name for name in TRUSTED if name in evaluation.estimates and evaluation.estimates[name].ess > 0]
 
 
 def _opening(evaluation: Evaluation) -> str:

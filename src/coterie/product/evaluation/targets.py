@@ -12,11 +12,13 @@ from coterie.kernels import ArmPool
 from coterie.models import SparseModel
 from coterie.policies import Policy
 from coterie.product.chances.propensity import probabilities_of
+from coterie.product.evaluation.asked import Progress, silent
 from coterie.product.evaluation.estimators import Terms, accepted
 from coterie.product.evaluation.logged import Index, Logged
 from coterie.product.events import Events
 
-KEPT = 2**16  # answers remembered, for logs that show the same candidates again
+KEPT = 2**23  # numbers remembered, for logs that show the same candidates again
+TOLD = 100  # decisions from one word on progress to the next
 
 
 def check_known(log: Logged, graph: UserGraph, arms: ArmPool) -> None:
@@ -48,21 +50,26 @@ def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
     return policy
 
 
-def choice_probabilities(policy: Policy, log: Logged, *, seed: int = 0) -> Array:
+def choice_probabilities(
+    policy: Policy, log: Logged, *, seed: int = 0, progress: Progress = silent, label: str = "the policy"
+) -> Array:
     """Returns with which probability a policy that learns no more chooses each candidate, as `log.candidates`.
 
     The same user among the same candidates is asked once. Joint Thompson sampling is simulated.
     """
     rng, known = np.random.default_rng([seed, 3]), dict[tuple[int, bytes], Array]()
-    out = np.empty(len(log.candidates))
+    out, held = np.empty(len(log.candidates)), 0
     for row, user in enumerate(log.users.tolist()):
+        if row % TOLD == 0:
+            progress(f"{label}: is asked", row, len(log))
         shown = log.shown(row)
         key = user, shown.tobytes()
         found = known.get(key)
         if found is None:
             found = _asked(policy, user, shown, rng)
-            if len(known) < KEPT:
+            if held < KEPT:
                 known[key] = found
+                held += 2 * len(shown)
         out[log.starts[row] : log.starts[row + 1]] = found
     return out
 
@@ -78,7 +85,15 @@ def predictions(policy: Policy, log: Logged, offset: float = 0.0) -> Array:
     return out + offset
 
 
-def replay_learning(policy: Policy, log: Logged, *, seed: int = 0) -> Terms:
+def replay_learning(
+    policy: Policy,
+    log: Logged,
+    *,
+    offset: float = 0.0,
+    seed: int = 0,
+    progress: Progress = silent,
+    label: str = "the policy",
+) -> Terms:
     """Returns the mean reward of the decisions on which a policy agreed; it learns from these alone, one by one.
 
     A decision counts if the policy chooses what the logger chose, and then with probability (smallest propensity of
@@ -88,8 +103,10 @@ def replay_learning(policy: Policy, log: Logged, *, seed: int = 0) -> Terms:
     assert policy.arms is not None
     counts = np.zeros(len(log), dtype=bool)
     coins = np.random.default_rng([seed, 1]).random(len(log)) * log.propensities < log.propensities.min()
-    ids, users, arms, rewards = policy.arms.ids, log.users.tolist(), log.arms.tolist(), log.rewards.tolist()
+    ids, users, arms, rewards = policy.arms.ids, log.users.tolist(), log.arms.tolist(), (log.rewards - offset).tolist()
     for row in range(len(log)):
+        if row % TOLD == 0:
+            progress(f"{label}: is replayed", row, len(log))
         user, arm = policy.graph.user_at(users[row]), ids[arms[row]]
         choice = policy.select(user, [ids[each] for each in log.shown(row).tolist()])
         if coins[row] and choice.arm == arm:
