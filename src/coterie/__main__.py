@@ -11,6 +11,7 @@ from coterie.logs.commands import add_data, run_data
 from coterie.models.engines.sparse.warming import warm_up
 from coterie.policies import list_policies
 from coterie.policies.making.registry import summary
+from coterie.product.evaluation.command.commands import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console
 from coterie.runs.demo import run_demo
@@ -62,6 +63,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("policies", help="list the policies that make_policy knows")
     commands.add_parser("warmup", help="compile engine 'sparse' ahead, once on this machine (extra 'scale')")
     add_data(commands, natural=natural, positive=positive)
+    add_evaluate(commands, natural=natural, positive=positive, number=number)
     _add_init(commands)
     _add_saved(commands)
     return root
@@ -282,6 +284,7 @@ _COMMANDS = {
     "policies": _policies,
     "warmup": _warmup,
     "data": run_data,
+    "evaluate": run_evaluate,
     "init": _init,
     "decide": _decide,
     "reward": _reward,

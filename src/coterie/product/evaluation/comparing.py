@@ -12,7 +12,7 @@ from coterie.product.evaluation.evaluating import measured
 from coterie.product.evaluation.intervals import draws_of, interval, value_of
 from coterie.product.evaluation.judging import Measured
 from coterie.product.evaluation.logged import Logged
-from coterie.product.evaluation.report import Evaluation, trusted
+from coterie.product.evaluation.report import Evaluation, in_words, trusted, warned
 from coterie.product.inputs.arms import as_arm_pool
 
 
@@ -50,8 +50,12 @@ class Comparison:
     gaps: tuple[Gap, ...] = ()
 
     def __str__(self) -> str:
-        tables = "\n\n".join(str(each) for each in self.evaluations)
-        return tables if len(self.evaluations) == 1 else "\n\n".join([tables, "\n".join(_summary(self))])
+        if len(self.evaluations) == 1:
+            return str(self.evaluations[0])
+        first, *others = self.evaluations
+        of_all = [each for each in first.warnings if all(each in other.warnings for other in others)]
+        tables = [in_words(each, leave_out=of_all) for each in self.evaluations]
+        return "\n\n".join([*tables, "\n".join([*_summary(self), *warned(of_all)])])
 
 
 def compare(

@@ -1,6 +1,6 @@
 """What came out of an evaluation, and its words."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan
 
@@ -69,13 +69,18 @@ class Evaluation:
         return in_words(self)
 
 
-def in_words(evaluation: Evaluation) -> str:
-    """Returns an evaluation as a table, the answer in a sentence, and the warnings."""
+def in_words(evaluation: Evaluation, *, leave_out: Collection[str] = ()) -> str:
+    """Returns an evaluation as a table, the answer in a sentence, and the warnings but some."""
     lines = [_opening(evaluation), "", *_table(evaluation), "", answer(evaluation)]
     if {"dm", "dr", "switch", "switch-ips"} & set(evaluation.estimates):
         lines.append(f"Reward model: {evaluation.model}. The interval of dm leaves out the model's own error.")
-    lines += ["", *(f"Warning: {each}" for each in evaluation.warnings)] if evaluation.warnings else []
-    return "\n".join(lines)
+    return "\n".join([*lines, *warned(each for each in evaluation.warnings if each not in leave_out)])
+
+
+def warned(warnings: Iterable[str]) -> list[str]:
+    """Returns a line for each warning, after an empty one if there is any."""
+    lines = [f"Warning: {each}" for each in warnings]
+    return ["", *lines] if lines else []
 
 
 def answer(evaluation: Evaluation) -> str:

@@ -106,3 +106,18 @@ def test_the_offset_is_the_mean_of_the_earlier_part() -> None:
         for offset in ("mean", float(earlier.rewards.mean()), 10.0)
     )
     assert by_name == by_number != by_another
+
+
+def test_a_warning_that_all_have_is_told_once() -> None:
+    log = a_log(60)
+    drifting = Logged.of(
+        log.users.tolist(),
+        [range(N_ARMS)] * 60,
+        log.arms.tolist(),
+        (log.rewards + 10.0 * (np.arange(60) >= 30)).tolist(),
+        log.propensities.tolist(),
+    )
+    found = compared(Target.of("random"), Target.of("greedy"), log=drifting)
+    assert all(any("The log drifts" in each for each in one.warnings) for one in found.evaluations)
+    assert str(found).count("The log drifts") == 1
+    assert str(found).count("The weights are as good as") == 2

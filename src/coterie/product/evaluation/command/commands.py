@@ -1,0 +1,166 @@
+"""`coterie evaluate`: what other policies would have earned on a log, from the command line."""
+
+import argparse
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from coterie import __version__
+from coterie.errors import InputError, ParameterError
+from coterie.logs.plain.reading import read_log
+from coterie.product.evaluation.asked import N_DRAWS, Asked, Target
+from coterie.product.evaluation.command.folders import Material, material_of
+from coterie.product.evaluation.command.words import Lines, as_json
+from coterie.product.evaluation.comparing import compare
+from coterie.product.evaluation.estimators import ESTIMATORS
+
+FEWEST = 20  # decisions, of which half are learned
+SHARED = ("graph", "arms", "seed")
+
+
+class _Policy(argparse.Action):
+    """Begins the settings of another policy."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:  # noqa: ARG002
+        """Adds it."""
+        namespace.policy = [*(namespace.policy or []), (values, {})]
+
+
+class _Option(argparse.Action):
+    """Adds a setting to the policy that was named last."""
+
+    def __call__(self, parser: Any, namespace: Any, values: Any, option_string: str | None = None) -> None:
+        """Adds it, or says that no policy was named."""
+        if not namespace.policy:
+            parser.error(f"{option_string} belongs to the --policy before it, and there is none")
+        namespace.policy[-1][1].update([values])
+
+
+def setting(text: str) -> tuple[str, Any]:
+    """Returns a name and a value given on the command line as KEY=VALUE.
+
+    Examples:
+        >>> setting("width=0.5"), setting("sampling=joint"), setting("expected_rounds=100")
+        (('width', 0.5), ('sampling', 'joint'), ('expected_rounds', 100))
+    """
+    key, equals, value = (part.strip() for part in text.partition("="))
+    if not key or not equals or not value:
+        raise argparse.ArgumentTypeError(f"{text!r} is not KEY=VALUE, such as width=0.5")
+    for kind in (int, float):
+        try:
+            return key, kind(value)
+        except ValueError:
+            continue
+    return key, value
+
+
+def offset(text: str) -> float | str:
+    """Returns "mean" or a number given on the command line."""
+    if text == "mean":
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number nor 'mean'") from None
+
+
+def add_evaluate(
+    commands: Any, *, natural: Callable[[str], int], positive: Callable[[str], int], number: Callable[[str], float]
+) -> None:
+    """Adds `evaluate` to the command line."""
+    command = commands.add_parser(
+        "evaluate",
+        help="would another policy have earned more? asked of a log of decisions with propensities",
+        description="Fits policies on the earlier part of a log, freezes them, and estimates from the rest what each "
+        "would have earned: by replay, IPS, SNIPS, the direct method, doubly robust and SWITCH, with intervals and "
+        "warnings. See docs/evaluation.md.",
+    )
+    command.add_argument("log", type=Path, metavar="LOG", help="a folder with edges, arms and events (docs/data.md)")
+    policy = "which policy (see: coterie policies); again for each that is to be compared"
+    command.add_argument("--policy", action=_Policy, required=True, metavar="NAME", help=policy)
+    given = "a setting of the policy before it, such as width=0.5; again for each"
+    command.add_argument("--option", action=_Option, type=setting, metavar="KEY=VALUE", help=given)
+    learning = "let each policy learn as it is replayed on the whole log; only replay can judge that"
+    command.add_argument("--learning", action="store_true", help=learning)
+    share = "which part of the log, in order of time, is learned (default: %(default)s)"
+    command.add_argument("--fit-share", type=number, default=0.5, help=share)
+    graph = "the log's graph, or users without edges (default: %(default)s)"
+    command.add_argument("--graph", choices=["shown", "none"], default="shown", help=graph)
+    some = "one of these only; again for each (default: all that the log serves)"
+    command.add_argument("--estimator", action="append", choices=list(ESTIMATORS), help=some)
+    _add_fine(command, positive, number)
+    command.add_argument("--seed", type=natural, default=0, help="of all randomness (default: %(default)s)")
+    command.add_argument("--out", type=Path, metavar="FILE", help="also write everything as JSON, to a new file")
+
+
+def _add_fine(command: argparse.ArgumentParser, positive: Callable[[str], int], number: Callable[[str], float]) -> None:
+    model = "the policy whose belief is the reward model of dm, dr and switch (default: %(default)s)"
+    command.add_argument("--reward-model", default="auto-ucb", metavar="NAME", help=model)
+    given = "a setting of the reward model"
+    command.add_argument("--reward-option", action="append", type=setting, default=[], metavar="KEY=VALUE", help=given)
+    taken = "what is taken off rewards before policies other than auto-* learn them: a number, or mean, that of the "
+    taken += "earlier part (default: mean, with --learning 0)"
+    command.add_argument("--offset", type=offset, help=taken)
+    above = "the weight above which switch believes the reward model (default: root of the number of decisions)"
+    command.add_argument("--threshold", type=number, help=above)
+    command.add_argument("--confidence", type=number, default=0.95, help="of the intervals (default: %(default)s)")
+    command.add_argument("--draws", type=positive, default=N_DRAWS, help="of the bootstrap (default: %(default)s)")
+
+
+def run_evaluate(options: argparse.Namespace) -> int:
+    """Runs `evaluate`, and returns the exit code."""
+    targets, asked = [_target(*each) for each in options.policy], _asked(options)
+    _check_new(options.out)
+    found = material_of(read_log(options.log), graph=options.graph == "shown")
+    _check_long(found)
+    print("\n".join(_opening(options.log, found)), end="\n\n", flush=True)
+    told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=Lines())
+    print(told)
+    if options.out is not None:
+        about = {"coterie": __version__, "log": str(options.log), "graph": options.graph, "notes": found.notes}
+        options.out.write_text(as_json(told, asked=asked, targets=targets, about=about), encoding="utf-8")
+    return 0
+
+
+def _target(name: str, options: dict[str, Any]) -> Target:
+    for key in SHARED:
+        if key in options:
+            rule = "graph, arms and seed are the same for all policies"
+            raise ParameterError(f"--option {key} is given", rule, "Use --graph and --seed")
+    return Target.of(name, **options)
+
+
+def _asked(options: argparse.Namespace) -> Asked:
+    usual: Any = 0.0 if options.learning else "mean"
+    return Asked(
+        estimators=options.estimator,
+        learning=options.learning,
+        fit_share=options.fit_share,
+        offset=usual if options.offset is None else options.offset,
+        threshold=options.threshold,
+        reward_model=options.reward_model,
+        reward_options=dict(options.reward_option),
+        confidence=options.confidence,
+        n_draws=options.draws,
+        seed=options.seed,
+    )
+
+
+def _check_new(out: Path | None) -> None:
+    """Raises if the file is there already, or has no folder: better now than after the work."""
+    if out is not None and out.exists():
+        raise InputError(f"{str(out)!r} is there already", "nothing is overwritten", "Give another --out, or delete it")
+    if out is not None and not out.parent.is_dir():
+        raise InputError(f"there is no folder {str(out.parent)!r}", "--out is a file in a folder", "Make it first")
+
+
+def _check_long(found: Material) -> None:
+    if len(found.logged) < FEWEST:
+        problem, rule = f"the log has {len(found.logged)} decisions", f"fewer than {FEWEST} tell nothing"
+        raise InputError(problem, rule, "Bring a longer log; hundreds are few")
+
+
+def _opening(path: Path, found: Material) -> Sequence[str]:
+    log = found.logged
+    counts = f"{len(log)} decisions for {found.graph.n_users} users ({found.graph.n_edges} edges)"
+    return [f"{path}: {counts}, among {len(found.arms)} arms; mean reward {log.rewards.mean():.4g}.", *found.notes]

@@ -1,0 +1,133 @@
+"""A log in tables as decisions to judge policies by; what was not logged is told, or refused."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from coterie.contracts import Array
+from coterie.errors import InputError
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.logs.log import Events, Log, Ragged
+from coterie.product.evaluation.logged import Index, Logged
+
+MOST_INDICATORS = 2000  # arms that may be told apart by an indicator each: their features are a square
+MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and believed
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What policies are judged on.
+
+    Attributes:
+        logged: The decisions.
+        graph: Who is near whom.
+        arms: The arms.
+        notes: What was made of things that were not logged, a sentence each.
+    """
+
+    logged: Logged
+    graph: UserGraph
+    arms: ArmPool
+    notes: tuple[str, ...] = ()
+
+
+def material_of(log: Log, *, graph: bool = True) -> Material:
+    """Returns the decisions of a log, its graph and its arms.
+
+    Candidates that were not logged are all arms. Arms without features have one indicator each.
+
+    Args:
+        log: What was read; every event needs its propensity, and if one has a time, all do.
+        graph: Whether to keep the edges.
+
+    Examples:
+        >>> people = UserGraph.from_edges([("ana", "bo")])
+        >>> columns = {"user": np.array([0, 1]), "arm": np.array([1, 0]), "reward": np.array([1.0, 0.0])}
+        >>> log = Log(graph=people, arms=("tea", "milk"), events=Events(propensity=np.array([0.5, 0.5]), **columns))
+        >>> found = material_of(log)
+        >>> found.logged.shown(0), found.arms.features.tolist()
+        (array([0, 1]), [[1.0, 0.0], [0.0, 1.0]])
+    """
+    events = log.events
+    propensities, times = _propensities(events), _times(events)
+    starts, candidates = _candidates(events.candidates, len(events), len(log.arm_ids))
+    logged = Logged(
+        users=events.user.astype(np.intp),
+        starts=starts,
+        candidates=candidates,
+        arms=events.arm.astype(np.intp),
+        rewards=events.reward,
+        propensities=propensities,
+        times=times,
+    )
+    people = log.graph if graph else _without_edges(log.graph)
+    return Material(logged, people, _pool(log), tuple(_notes(log, with_graph=graph)))
+
+
+def _without_edges(graph: UserGraph) -> UserGraph:
+    return UserGraph.from_matrix(sp.csr_array((graph.n_users, graph.n_users)), users=graph.users)
+
+
+def _propensities(events: Events) -> Array:
+    remedy = "Log the probability with which each arm was chosen: nothing can be said of another policy without it"
+    if events.propensity is None or np.isnan(events.propensity).all():
+        raise InputError("the log has no propensities", "every event has one", remedy)
+    missing = np.flatnonzero(np.isnan(events.propensity))
+    if missing.size:
+        problem = f"{missing.size} of {len(events)} events have no propensity, the first of them event {missing[0] + 1}"
+        raise InputError(problem, "every event has one", f"{remedy}; drop events without one only if chance dropped it")
+    return events.propensity
+
+
+def _times(events: Events) -> Array | None:
+    if events.time is None or np.isnan(events.time).all():
+        return None
+    missing = np.flatnonzero(np.isnan(events.time))
+    if missing.size:
+        problem = f"{missing.size} of {len(events)} events have no time, the first of them event {missing[0] + 1}"
+        raise InputError(problem, "all have one, or none has", "Fill it in, or drop the column: rows are then in order")
+    return events.time
+
+
+def _candidates(given: Ragged | None, n_events: int, n_arms: int) -> tuple[Index, Index]:
+    """Returns where the candidates of each event start, and all of them; all arms where none were logged."""
+    sizes = np.full(n_events, n_arms) if given is None else np.where(given.lengths == 0, n_arms, given.lengths)
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+    if starts[-1] > MOST_CANDIDATES:
+        problem = f"{n_events} events have {starts[-1]} candidates in all"
+        raise InputError(
+            problem, f"up to {MOST_CANDIDATES} fit into memory", "Take a stretch of the log, such as a day"
+        )
+    if given is None:
+        return starts, np.tile(np.arange(n_arms, dtype=np.intp), n_events)
+    flat, logged = np.empty(starts[-1], dtype=np.intp), np.repeat(given.lengths > 0, sizes)
+    flat[logged] = given.flat
+    flat[~logged] = np.tile(np.arange(n_arms), int((given.lengths == 0).sum()))
+    return starts, flat
+
+
+def _pool(log: Log) -> ArmPool:
+    if isinstance(log.arms, ArmPool):
+        return log.arms
+    if len(log.arms) > MOST_INDICATORS:
+        problem = f"the {len(log.arms)} arms have no features"
+        rule = f"up to {MOST_INDICATORS} arms without features can be told apart"
+        raise InputError(problem, rule, "Give the table arms columns of features")
+    return ArmPool(np.eye(len(log.arms)), ids=log.arms)
+
+
+def _notes(log: Log, *, with_graph: bool) -> Iterator[str]:
+    """Yields what was made of things that were not logged."""
+    events = log.events
+    unlogged = len(events) if events.candidates is None else int((events.candidates.lengths == 0).sum())
+    if unlogged:
+        yield f"Candidates were not logged in {unlogged} of {len(events)} decisions: all {len(log.arm_ids)} arms are."
+    if not isinstance(log.arms, ArmPool):
+        yield "The arms have no features: each has an indicator of its own."
+    if with_graph and not log.graph.n_edges:
+        yield "The graph has no edges: users learn from each other only what a policy shares among all."
+    if events.time is None or np.isnan(events.time).all():
+        yield "There are no times: the rows are taken to be in order."
