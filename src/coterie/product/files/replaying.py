@@ -116,6 +116,11 @@ class Lines:
         if self.n_changes < start:
             raise self._apart(f"the snapshot was saved after change {start}, and the journal holds {self.n_changes}")
 
+    def rewards(self) -> dict[int, float]:
+        """Returns what came of each decision, the last word of several."""
+        told = (line["with"] for line in self._parsed() if line.get("call") == "reward")
+        return {each["decision"]: each["reward"] for each in told}
+
     def _start(self, mark: list[Any] | None) -> int:
         """Returns the first change after a bandit was saved with this mark."""
         if mark is not None and mark[0] == self.name:

@@ -9,7 +9,9 @@ from coterie import __version__
 from coterie.errors import InputError, ParameterError
 from coterie.logs.plain.reading import read_log
 from coterie.product.evaluation.asked import N_DRAWS, Asked, Target
-from coterie.product.evaluation.command.folders import Material, material_of
+from coterie.product.evaluation.command.folders import material_of
+from coterie.product.evaluation.command.journals import material_of_journal
+from coterie.product.evaluation.command.material import Material
 from coterie.product.evaluation.command.words import Lines, as_json
 from coterie.product.evaluation.comparing import compare
 from coterie.product.evaluation.estimators import ESTIMATORS
@@ -75,7 +77,10 @@ def add_evaluate(
         "would have earned: by replay, IPS, SNIPS, the direct method, doubly robust and SWITCH, with intervals and "
         "warnings. See docs/evaluation.md.",
     )
-    command.add_argument("log", type=Path, metavar="LOG", help="a folder with edges, arms and events (docs/data.md)")
+    log = "a folder with edges, arms and events (docs/data.md), or the journal of a bandit (with --bandit)"
+    command.add_argument("log", type=Path, metavar="LOG", help=log)
+    saved = "a file that the bandit was saved to before the decisions in its journal LOG"
+    command.add_argument("--bandit", type=Path, metavar="FILE", help=saved)
     policy = "which policy (see: coterie policies); again for each that is to be compared"
     command.add_argument("--policy", action=_Policy, required=True, metavar="NAME", help=policy)
     given = "a setting of the policy before it, such as width=0.5; again for each"
@@ -111,7 +116,7 @@ def run_evaluate(options: argparse.Namespace) -> int:
     """Runs `evaluate`, and returns the exit code."""
     targets, asked = [_target(*each) for each in options.policy], _asked(options)
     _check_new(options.out)
-    found = material_of(read_log(options.log), graph=options.graph == "shown")
+    found = _material(options)
     _check_long(found)
     print("\n".join(_opening(options.log, found)), end="\n\n", flush=True)
     told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=Lines())
@@ -120,6 +125,16 @@ def run_evaluate(options: argparse.Namespace) -> int:
         about = {"coterie": __version__, "log": str(options.log), "graph": options.graph, "notes": found.notes}
         options.out.write_text(as_json(told, asked=asked, targets=targets, about=about), encoding="utf-8")
     return 0
+
+
+def _material(options: argparse.Namespace) -> Material:
+    graph = options.graph == "shown"
+    if options.bandit is not None:
+        return material_of_journal(options.bandit, options.log, graph=graph)
+    if options.log.is_file():
+        rule = "a log is a folder with edges, arms and events, or a journal with the bandit it belongs to"
+        raise InputError(f"{str(options.log)!r} is a file", rule, "Give the folder, or --bandit")
+    return material_of(read_log(options.log), graph=graph)
 
 
 def _target(name: str, options: dict[str, Any]) -> Target:

@@ -1,37 +1,18 @@
 """A log in tables as decisions to judge policies by; what was not logged is told, or refused."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from coterie.contracts import Array
 from coterie.errors import InputError
-from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
+from coterie.product.evaluation.command.material import Material, without_edges
 from coterie.product.evaluation.logged import Index, Logged
 
 MOST_INDICATORS = 2000  # arms that may be told apart by an indicator each: their features are a square
 MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and believed
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Material:
-    """What policies are judged on.
-
-    Attributes:
-        logged: The decisions.
-        graph: Who is near whom.
-        arms: The arms.
-        notes: What was made of things that were not logged, a sentence each.
-    """
-
-    logged: Logged
-    graph: UserGraph
-    arms: ArmPool
-    notes: tuple[str, ...] = ()
 
 
 def material_of(log: Log, *, graph: bool = True) -> Material:
@@ -44,6 +25,7 @@ def material_of(log: Log, *, graph: bool = True) -> Material:
         graph: Whether to keep the edges.
 
     Examples:
+        >>> from coterie.graphs import UserGraph
         >>> people = UserGraph.from_edges([("ana", "bo")])
         >>> columns = {"user": np.array([0, 1]), "arm": np.array([1, 0]), "reward": np.array([1.0, 0.0])}
         >>> log = Log(graph=people, arms=("tea", "milk"), events=Events(propensity=np.array([0.5, 0.5]), **columns))
@@ -63,12 +45,8 @@ def material_of(log: Log, *, graph: bool = True) -> Material:
         propensities=propensities,
         times=times,
     )
-    people = log.graph if graph else _without_edges(log.graph)
+    people = log.graph if graph else without_edges(log.graph)
     return Material(logged, people, _pool(log), tuple(_notes(log, with_graph=graph)))
-
-
-def _without_edges(graph: UserGraph) -> UserGraph:
-    return UserGraph.from_matrix(sp.csr_array((graph.n_users, graph.n_users)), users=graph.users)
 
 
 def _propensities(events: Events) -> Array:
