@@ -1,18 +1,21 @@
 """What speaks against believing an estimate, in words: no overlap, tiny propensities, few decisions, a drifting log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import sqrt
 
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.product.evaluation.estimators import Sample, effective_size
+from coterie.product.evaluation.estimators import Sample, Terms, effective_size
+from coterie.product.evaluation.intervals import Uncertain
 from coterie.product.evaluation.logged import Logged
+from coterie.product.evaluation.report import TRUSTED
 
 TINY = 1e-3  # a propensity below it
 FEW = 100.0  # effective decisions, or accepted ones
 DOMINATES = 0.05  # of the total weight, in one decision
 OUT_OF_REACH = 1e-3  # of the target's probability, where the logger had none
+CARRIERS = 10.0  # decisions that the knowledge of an estimate's error rests on
 SURE = 3.0  # standard errors; by chance once in 370 logs
 
 
@@ -28,6 +31,19 @@ def few(what: str, effective: float) -> Iterator[str]:
     """Yields a warning where fewer than 100 effective decisions are left."""
     if effective < FEW:
         yield f"{what} {effective:.0f} decisions, fewer than {FEW:.0f}: the intervals are likely too narrow."
+
+
+def carried(terms: Mapping[str, Terms]) -> Iterator[str]:
+    """Yields a warning where the error of the estimate that answers is known from fewer than 10 decisions."""
+    name = next((name for name in TRUSTED if name in terms and terms[name].effective > 0), None)
+    if name is None:
+        return
+    known = Uncertain.of(terms[name], np.zeros(0))
+    if known.moved.any() and known.carriers < CARRIERS:
+        yield (
+            f"What is known of the error of {name} rests on {known.carriers:.0f} decisions: rare and heavy ones may be "
+            "missing from the log, and its interval may be far off."
+        )
 
 
 def tiny_propensities(log: Logged) -> Iterator[str]:

@@ -9,7 +9,6 @@ from coterie.errors import ParameterError
 from coterie.graphs import UserGraph
 from coterie.product.evaluation.asked import Asked, Progress, Target, silent
 from coterie.product.evaluation.evaluating import measured
-from coterie.product.evaluation.intervals import draws_of, interval, value_of
 from coterie.product.evaluation.judging import Measured
 from coterie.product.evaluation.logged import Logged
 from coterie.product.evaluation.report import Evaluation, in_words, trusted, warned
@@ -99,17 +98,10 @@ def ordered(found: Sequence[Measured], told: tuple[Evaluation, ...], settings: d
         return Comparison(told)
     by = common[0]
     best = max(told, key=lambda each: each.estimates[by].value).policy
-    terms = {each.policy: each.terms[by] for each in found}
-    draws = draws_of(terms, n_draws=settings["n_draws"], seed=settings["seed"])
-    gaps = (
-        Gap(
-            name,
-            value_of(terms[best]) - value_of(terms[name]),
-            *interval(draws[best] - draws[name], settings["confidence"]),
-        )
-        for name in terms
-        if name != best
-    )
+    made = {each.policy: each.uncertain(n_draws=settings["n_draws"], seed=settings["seed"])[by] for each in found}
+    rewards = found[0].log.rewards
+    ends = settings["confidence"], float(rewards.min()), float(rewards.max())
+    gaps = (Gap(name, *made[best].ahead_of(other, *ends)) for name, other in made.items() if name != best)
     return Comparison(told, by, best, tuple(gaps))
 
 

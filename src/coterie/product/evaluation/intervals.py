@@ -1,13 +1,16 @@
-"""How sure an estimate is: the percentile bootstrap over decisions, the same draws for all estimates."""
+"""How sure an estimate is: the bootstrap over decisions, the same draws for all estimates, widened where few decide."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from scipy.special import ndtri, stdtrit
 
 from coterie.contracts import Array
 from coterie.product.evaluation.estimators import Terms
 
 BLOCK = 2**20  # counts held at a time
+ROUNDING = 1e-12  # of the largest term
 
 
 def ratio(above: Array, below: Array) -> Array:
@@ -37,13 +40,76 @@ def draws_of(terms: Mapping[str, Terms], *, n_draws: int, seed: int) -> dict[str
     return {name: ratio(sums[:, 2 * i], sums[:, 2 * i + 1]) for i, name in enumerate(terms)}
 
 
-def interval(draws: Array, confidence: float) -> tuple[float, float]:
-    """Returns the middle part of the draws that are numbers; nan if none is."""
-    told = draws[np.isfinite(draws)]
-    if not len(told):
-        return float("nan"), float("nan")
-    low, high = np.quantile(told, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return float(low), float(high)
+@dataclass(frozen=True, slots=True, eq=False)
+class Uncertain:
+    """An estimate, or a difference of two, with what its interval is made of.
+
+    Attributes:
+        value: The estimate; nan if no decision counts.
+        draws: The estimates of logs that are drawn anew.
+        moved: By how much each decision moves it.
+        effective: How many decisions of weight 1 it is as good as.
+    """
+
+    value: float
+    draws: Array
+    moved: Array
+    effective: float
+
+    @classmethod
+    def of(cls, terms: Terms, draws: Array) -> "Uncertain":
+        """Returns an estimate with its draws."""
+        value = value_of(terms)
+        moved = terms.above - value * terms.below
+        if not np.abs(moved).max() > ROUNDING * np.abs(terms.above).max(initial=0.0):  # also where it is nan
+            moved = np.zeros(len(moved))
+        return cls(value, draws, ratio(moved, np.broadcast_to(terms.below.sum(), moved.shape)), terms.effective)
+
+    @property
+    def carriers(self) -> float:
+        """On how many decisions the knowledge of the error rests: n / kurtosis, 0 where none moves the estimate."""
+        squares = self.moved**2
+        return float(ratio(np.array(squares.sum() ** 2), np.array((squares**2).sum()))) if squares.any() else 0.0
+
+    def interval(self, confidence: float, lowest: float, highest: float) -> tuple[float, float]:
+        """Returns the lower and the upper end; nan if nothing is known.
+
+        The percentiles of the draws, as far from the estimate as Student's t with `carriers` degrees of freedom is
+        wider than a normal, though not beyond the rewards because of that. Where no decision moves the estimate,
+        because all rewards that count are the same, the interval of Clopper and Pearson between the rewards.
+
+        Args:
+            confidence: How probably it is to hold the truth.
+            lowest: The smallest reward.
+            highest: The largest reward.
+        """
+        told, outside = self.draws[np.isfinite(self.draws)], (1 - confidence) / 2
+        if not len(told) or np.isnan(self.value):
+            return float("nan"), float("nan")
+        if not self.moved.any():
+            unseen = 1 - outside ** (1 / self.effective) if self.effective else 1.0
+            low, high = self.value - unseen * (self.value - lowest), self.value + unseen * (highest - self.value)
+            return min(low, self.value), max(high, self.value)
+        low, high = np.quantile(told, [outside, 1 - outside]).tolist()
+        wider = float(stdtrit(self.carriers, 1 - outside) / ndtri(1 - outside))
+        return (
+            max(self.value - wider * (self.value - low), min(low, lowest)),
+            min(self.value + wider * (high - self.value), max(high, highest)),
+        )
+
+    def ahead_of(
+        self, other: "Uncertain", confidence: float, lowest: float, highest: float
+    ) -> tuple[float, float, float]:
+        """Returns by how much this is more than another on the same decisions, and the ends of its interval.
+
+        Where no decision moves one of them, the ends of both intervals stand for the draws.
+        """
+        gap, span = self.value - other.value, highest - lowest
+        if self.moved.any() and other.moved.any():
+            both = Uncertain(gap, self.draws - other.draws, self.moved - other.moved, 0.0)
+            return gap, *(both.interval(confidence, -span, span) if both.moved.any() else (gap, gap))
+        mine, theirs = (each.interval(confidence, lowest, highest) for each in (self, other))
+        return gap, mine[0] - theirs[1], mine[1] - theirs[0]
 
 
 def _counts(rng: np.random.Generator, n_draws: int, n: int) -> Array:

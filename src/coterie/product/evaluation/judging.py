@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from coterie.product.evaluation.asked import N_DRAWS
-from coterie.product.evaluation.cautions import cautions, few
+from coterie.product.evaluation.cautions import carried, cautions, few
 from coterie.product.evaluation.estimators import ESTIMATORS, Sample, Terms, Tuning, default_threshold
-from coterie.product.evaluation.intervals import draws_of, interval, value_of
+from coterie.product.evaluation.intervals import Uncertain, draws_of
 from coterie.product.evaluation.logged import Logged
 from coterie.product.evaluation.report import Estimate, Evaluation
 
@@ -44,20 +44,19 @@ class Measured:
         n = len(self.log)
         return Terms(self.log.rewards, np.ones(n), float(n))
 
-    def judged(self, *, confidence: float = 0.95, n_draws: int = N_DRAWS, seed: int = 0) -> Evaluation:
-        """Returns the estimates with their intervals, beside what the logger earned."""
+    def uncertain(self, *, n_draws: int = N_DRAWS, seed: int = 0) -> dict[str, Uncertain]:
+        """Returns the estimates with their draws, and what the logger earned, on the same draws."""
         everything = {LOGGER: self.earned, **self.terms}
         draws = draws_of(everything, n_draws=n_draws, seed=seed)
-        earned = value_of(self.earned)
+        return {name: Uncertain.of(each, draws[name]) for name, each in everything.items()}
+
+    def judged(self, *, confidence: float = 0.95, n_draws: int = N_DRAWS, seed: int = 0) -> Evaluation:
+        """Returns the estimates with their intervals, beside what the logger earned."""
+        found = self.uncertain(n_draws=n_draws, seed=seed)
+        ends = confidence, float(self.log.rewards.min()), float(self.log.rewards.max())
         made = {
-            name: Estimate(
-                (value := value_of(each)),
-                *interval(draws[name], confidence),
-                each.effective,
-                value - earned,
-                *interval(draws[name] - draws[LOGGER], confidence),
-            )
-            for name, each in everything.items()
+            name: Estimate(each.value, *each.interval(*ends), each.effective, *each.ahead_of(found[LOGGER], *ends))
+            for name, each in found.items()
         }
         return Evaluation(
             policy=self.policy,
@@ -77,7 +76,7 @@ def sampled(
 ) -> Measured:
     """Returns what estimators make of a target of known choice probabilities."""
     terms = {name: ESTIMATORS[name](sample, tuning) for name in estimators}
-    told = [*cautions(sample), *worries]
+    told = [*cautions(sample), *carried(terms), *worries]
     if "replay" in terms:
         told += few("Replay has accepted", terms["replay"].effective)
     return Measured(log=sample.log, terms=terms, worries=told, **about)

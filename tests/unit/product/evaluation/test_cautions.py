@@ -66,6 +66,15 @@ def test_tiny_propensities_and_a_dominating_decision_are_counted() -> None:
     assert re.search(r"The weights are as good as 1 decisions, fewer than 100", found)
 
 
+def test_an_error_known_from_few_decisions_is_told() -> None:
+    arms, rewards = [0] * 990 + [1] * 10, [0.0] * 500 + [1.0] + [0.0] * 498 + [1.0]
+    log = Logged.of([0] * 1000, [[0, 1]] * 1000, arms, rewards, [0.99] * 990 + [0.01] * 10)
+    found = judged(sample(log, 0.3))
+    assert any("What is known of the error of dr rests on" in each for each in found.warnings)
+    ips = estimate(Sample(log, sample(log, 0.3).target), ["ips"])
+    assert any("What is known of the error of ips rests on 1 decisions" in each for each in ips.warnings)
+
+
 def test_a_log_whose_rewards_rise_drifts() -> None:
     assert "the mean reward is" in " ".join(drifts(uniform(rise=3.0)))
 

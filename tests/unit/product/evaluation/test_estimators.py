@@ -9,8 +9,8 @@ import pytest
 from coterie.contracts import Array
 from coterie.errors import DimensionError, ParameterError
 from coterie.product.evaluation import ESTIMATORS, Logged, Sample
-from coterie.product.evaluation.estimators import Terms, Tuning, default_threshold, effective_size
-from coterie.product.evaluation.intervals import draws_of, interval, value_of
+from coterie.product.evaluation.estimators import Tuning, default_threshold, effective_size
+from coterie.product.evaluation.intervals import value_of
 
 ARMS = [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]
 REWARDS = [1.0, 0.0, 2.0, 1.0, 0.0, 3.0, 1.0, 1.0, 0.0, 1.0]
@@ -147,25 +147,3 @@ def test_nothing_in_common_gives_no_number_and_no_effective_decision() -> None:
 
 def test_effective_size_bears_huge_weights() -> None:
     assert effective_size(np.array([1e200, 1e200, 0.0])) == pytest.approx(2.0)
-
-
-def test_bootstrap_is_that_of_a_loop() -> None:
-    rng = np.random.default_rng(5)
-    terms = Terms(rng.normal(size=30), rng.random(30), 30.0)
-    again = np.random.default_rng([7, 2]).integers(30, size=(20, 30))
-    slow = [terms.above[rows].sum() / terms.below[rows].sum() for rows in again]
-    np.testing.assert_allclose(draws_of({"snips": terms}, n_draws=20, seed=7)["snips"], slow)
-
-
-def test_bootstrap_in_blocks_has_the_spread_of_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.product.evaluation.intervals.BLOCK", 1000)
-    values = np.random.default_rng(6).normal(size=400)
-    draws = draws_of({"ips": Terms(values, np.ones(400), 400.0)}, n_draws=1001, seed=0)["ips"]
-    assert draws.std() == pytest.approx(values.std() / 20, rel=0.15)
-    low, high = interval(draws, 0.95)
-    assert high - low == pytest.approx(2 * 1.96 * values.std() / 20, rel=0.15)
-
-
-def test_draws_without_a_number_are_left_out() -> None:
-    assert interval(np.array([np.nan, 1.0, 1.0]), 0.9) == (1.0, 1.0)
-    assert all(np.isnan(interval(np.array([np.nan]), 0.9)))
