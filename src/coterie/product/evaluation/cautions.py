@@ -33,8 +33,11 @@ def few(what: str, effective: float) -> Iterator[str]:
         yield f"{what} {effective:.0f} decisions, fewer than {FEW:.0f}: the intervals are likely too narrow."
 
 
-def carried(terms: Mapping[str, Terms]) -> Iterator[str]:
-    """Yields a warning where the error of the estimate that answers is known from fewer than 10 decisions."""
+def doubts(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
+    """Yields what speaks against the estimate that answers.
+
+    Its error is known from fewer than 10 decisions, or it lies beyond all rewards.
+    """
     name = next((name for name in TRUSTED if name in terms and terms[name].effective > 0), None)
     if name is None:
         return
@@ -43,6 +46,11 @@ def carried(terms: Mapping[str, Terms]) -> Iterator[str]:
         yield (
             f"What is known of the error of {name} rests on {known.carriers:.0f} decisions: rare and heavy ones may be "
             "missing from the log, and its interval may be far off."
+        )
+    if not rewards.min() <= known.value <= rewards.max():
+        yield (
+            f"{name} says {known.value:.4g}, and the rewards of the log lie between {rewards.min():.4g} and "
+            f"{rewards.max():.4g}: what it corrects by weights is larger than what it knows."
         )
 
 

@@ -12,7 +12,7 @@ from coterie.kernels import ArmPool
 from coterie.policies import Policy, make_policy
 from coterie.policies.making.recipes import RECIPES
 from coterie.product.evaluation.asked import N_DRAWS, Asked, Progress, Target, check_binary, silent
-from coterie.product.evaluation.cautions import carried, drifts, few, tiny_propensities
+from coterie.product.evaluation.cautions import doubts, drifts, few, tiny_propensities
 from coterie.product.evaluation.estimators import NEED_A_MODEL, Sample
 from coterie.product.evaluation.judging import Measured, sampled, tuned
 from coterie.product.evaluation.logged import Logged
@@ -129,7 +129,12 @@ def _replayed(policy: Policy, log: Logged, target: Target, asked: Asked, progres
     offset = 0.0 if RECIPES[policy.name].auto or asked.offset == "mean" else asked.offset
     found = replay_learning(policy, log, offset=offset, seed=asked.seed, progress=progress, label=target.label)
     terms = {"replay": found}
-    told = [*tiny_propensities(log), *few("Replay has accepted", found.effective), *carried(terms), *drifts(log)]
+    told = [
+        *tiny_propensities(log),
+        *few("Replay has accepted", found.effective),
+        *doubts(terms, log.rewards),
+        *drifts(log),
+    ]
     return Measured(log=log, terms=terms, worries=told, policy=target.label, learning=True)
 
 

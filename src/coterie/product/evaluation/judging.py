@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.product.evaluation.asked import N_DRAWS
-from coterie.product.evaluation.cautions import carried, cautions, few
+from coterie.product.evaluation.cautions import cautions, doubts, few
 from coterie.product.evaluation.estimators import ESTIMATORS, Sample, Terms, Tuning, default_threshold
 from coterie.product.evaluation.intervals import Uncertain, draws_of
 from coterie.product.evaluation.logged import Logged
@@ -76,7 +76,7 @@ def sampled(
 ) -> Measured:
     """Returns what estimators make of a target of known choice probabilities."""
     terms = {name: ESTIMATORS[name](sample, tuning) for name in estimators}
-    told = [*cautions(sample), *carried(terms), *worries]
+    told = [*cautions(sample), *doubts(terms, sample.log.rewards), *worries]
     if "replay" in terms:
         told += few("Replay has accepted", terms["replay"].effective)
     return Measured(log=sample.log, terms=terms, worries=told, **about)

@@ -93,6 +93,8 @@ def answer(evaluation: Evaluation) -> str:
     gap = f"{best.gain:+.4g}, {best.gain_low:+.4g} to {best.gain_high:+.4g}"
     if not more:
         return f"By {told[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
+    if evaluation.warnings:
+        return f"By {told[0]}, it seems that it would have earned {more} than the log ({gap}); but see the warnings."
     return f"By {told[0]}, it would have earned {more} than the log ({gap} per decision)."
 
 

@@ -75,6 +75,21 @@ def test_an_error_known_from_few_decisions_is_told() -> None:
     assert any("What is known of the error of ips rests on 1 decisions" in each for each in ips.warnings)
 
 
+def test_an_estimate_beyond_all_rewards_is_told() -> None:
+    log = Logged.of([0] * 400, [[0, 1]] * 400, [0, 1] * 200, [0.0, 1.0] * 200, [0.5, 1.0] * 200)
+    found = estimate(Sample(log, np.tile([1.0, 0.0], 400), np.tile([0.2, 0.0], 400)), ["dr"])
+    assert found.warnings == ()
+    found = estimate(Sample(log, np.tile([1.0, 0.0], 400), np.tile([0.2, 0.0] + [-0.2, 0.0], 200)), ["dr"])
+    assert any("dr says -0.2, and the rewards of the log lie between 0 and 1" in each for each in found.warnings)
+
+
+def test_an_answer_with_warnings_is_a_guarded_one() -> None:
+    found = judged(sample(uniform(60), 0.99))
+    assert found.warnings
+    assert "it seems that it would have earned more than the log" in answer(found)
+    assert answer(found).endswith("but see the warnings.")
+
+
 def test_a_log_whose_rewards_rise_drifts() -> None:
     assert "the mean reward is" in " ".join(drifts(uniform(rise=3.0)))
 
