@@ -17,7 +17,14 @@ from coterie.product.evaluation.estimators import NEED_A_MODEL, Sample
 from coterie.product.evaluation.judging import Measured, sampled, tuned
 from coterie.product.evaluation.logged import Logged
 from coterie.product.evaluation.report import Evaluation
-from coterie.product.evaluation.targets import check_known, choice_probabilities, predictions, replay_learning, taught
+from coterie.product.evaluation.targets import (
+    check_freezable,
+    check_known,
+    choice_probabilities,
+    predictions,
+    replay_learning,
+    taught,
+)
 from coterie.product.inputs.arms import as_arm_pool
 
 
@@ -100,7 +107,9 @@ def measured(
     shared: dict[str, Any] = {"graph": graph, "arms": arms, "seed": asked.seed}
     for target in targets:
         check_binary(log, target.options)
-        make_policy(target.name, **{**shared, **target.options})
+        made = make_policy(target.name, **{**shared, **target.options})
+        if not asked.learning:
+            check_freezable(made)
     worries = list(drifts(log))
     if asked.learning:
         for target in targets:

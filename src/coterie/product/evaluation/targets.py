@@ -11,6 +11,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import SparseModel
 from coterie.policies import Policy
+from coterie.policies.staged import StagedPolicy
 from coterie.product.chances.propensity import probabilities_of
 from coterie.product.evaluation.asked import Progress, silent
 from coterie.product.evaluation.estimators import Terms, accepted
@@ -115,12 +116,22 @@ def replay_learning(
     return accepted(log, counts)
 
 
+def check_freezable(policy: Policy) -> None:
+    """Raises if the choice probabilities of a policy that learns no more are not known."""
+    if isinstance(policy, StagedPolicy):
+        raise _unknown_chances(policy)
+
+
 def _asked(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
     found = probabilities_of(policy, user, shown, rng=rng)
     if found is None:
-        rule = "a frozen policy's choice probabilities must be known"
-        raise ParameterError(f"policy is {policy.name!r}", rule, "Pass learning=True, which replays it")
+        raise _unknown_chances(policy)
     return found.probabilities
+
+
+def _unknown_chances(policy: Policy) -> ParameterError:
+    rule, remedy = "a frozen policy's choice probabilities must be known", "Replay it: learning=True, or --learning"
+    return ParameterError(f"policy is {policy.name!r}", rule, remedy)
 
 
 def _groups(users: Index) -> Iterator[tuple[int, Any]]:

@@ -79,7 +79,7 @@ def test_an_estimate_beyond_all_rewards_is_told() -> None:
     log = Logged.of([0] * 400, [[0, 1]] * 400, [0, 1] * 200, [0.0, 1.0] * 200, [0.5, 1.0] * 200)
     found = estimate(Sample(log, np.tile([1.0, 0.0], 400), np.tile([0.2, 0.0], 400)), ["dr"])
     assert found.warnings == ()
-    found = estimate(Sample(log, np.tile([1.0, 0.0], 400), np.tile([0.2, 0.0] + [-0.2, 0.0], 200)), ["dr"])
+    found = estimate(Sample(log, np.tile([1.0, 0.0], 400), np.tile([0.2, 0.0, -0.2, 0.0], 200)), ["dr"])
     assert any("dr says -0.2, and the rewards of the log lie between 0 and 1" in each for each in found.warnings)
 
 

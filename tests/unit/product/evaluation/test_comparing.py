@@ -59,6 +59,8 @@ def test_what_is_wrong_with_one_policy_is_told_before_any_is_fitted() -> None:
     targets = [Target.of("lk-gp-ucb"), Target.of("gredy")]
     with pytest.raises(UnknownNameError, match="'gredy'"):
         compare(a_log(), targets, graph=GRAPH, arms=ARMS, progress=lambda *what: told.append(what[0]))
+    with pytest.raises(ParameterError, match="--learning"):
+        compare(a_log(), [Target.of("sup-kernel-ucb")], graph=GRAPH, arms=ARMS, progress=lambda *w: told.append(w[0]))
     assert told == []
     with pytest.raises(ParameterError, match="'random' is given twice"):
         compared(Target.of("random"), Target.of("random"))
