@@ -44,8 +44,8 @@ def doubts(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
     known = Uncertain.of(terms[name], np.zeros(0))
     if known.moved.any() and known.carriers < CARRIERS:
         yield (
-            f"What is known of the error of {name} rests on some {known.carriers:.2g} decisions: rare and heavy ones may be "
-            "missing from the log, and its interval may be far off."
+            f"What is known of the error of {name} rests on some {known.carriers:.2g} decisions: rare and heavy ones may "
+            "be missing from the log, and its interval may be far off."
         )
     if not rewards.min() <= known.value <= rewards.max():
         yield (
