@@ -44,10 +44,11 @@ def doubts(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
     known = Uncertain.of(terms[name], np.zeros(0))
     if known.moved.any() and known.carriers < CARRIERS:
         yield (
-            f"What is known of the error of {name} rests on some {known.carriers:.2g} decisions: rare and heavy ones may "
-            "be missing from the log, and its interval may be far off."
+            f"What is known of the error of {name} rests on some {known.carriers:.2g} decisions: rare and heavy ones "
+            "may be missing from the log, and its interval may be far off."
         )
-    if not rewards.min() <= known.value <= rewards.max():
+    slack = 1e-9 * float(np.abs(rewards).max())
+    if not rewards.min() - slack <= known.value <= rewards.max() + slack:
         yield (
             f"{name} says {known.value:.4g}, and the rewards of the log lie between {rewards.min():.4g} and "
             f"{rewards.max():.4g}: what it corrects by weights is larger than what it knows."

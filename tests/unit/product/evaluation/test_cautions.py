@@ -83,6 +83,12 @@ def test_an_estimate_beyond_all_rewards_is_told() -> None:
     assert any("dr says -0.2, and the rewards of the log lie between 0 and 1" in each for each in found.warnings)
 
 
+def test_rounding_lies_within_the_rewards() -> None:
+    log = Logged.of([0] * 300, [[0]] * 300, [0] * 300, [0.1] * 300, [1.0] * 300)
+    assert np.mean([0.1] * 300) != 0.1
+    assert estimate(Sample(log, np.ones(300)), ["snips"]).warnings == ()
+
+
 def test_an_answer_with_warnings_is_a_guarded_one() -> None:
     found = judged(sample(uniform(60), 0.99))
     assert found.warnings
