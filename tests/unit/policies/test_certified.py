@@ -105,8 +105,8 @@ def test_what_is_certain_is_the_exact_choice_for_long(family: str, arms: str, ri
     certified, exact = make_pair(ct.make_graph(family, n_users, seed=1), arms, ridge, normalised=normalised)
     n_certain, wrong = play(certified, exact, 2000)
     assert not wrong
-    # Where everybody is everybody's neighbour, one turn of all 300 takes as much work as a decision has.
-    assert n_certain >= (1600 if n_users == 300 and family in ("complete", "rbf") else 1800)
+    # Where everybody is everybody's neighbour, one turn of all takes much of the work that a decision has.
+    assert n_certain >= (1600 if family in ("complete", "rbf") else 1800)
 
 
 def test_ties_of_equal_arms_are_broken_as_the_exact_policy_does() -> None:

@@ -80,6 +80,7 @@ class BernoulliPolicy(AutoPolicy):
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history of 0 and 1 with hyperparameters that were kept."""
         self.trials = _by_key(history, self._model)
+        self._normalise(kept.get("normalised", False))
         hyper = self._kept_hyper(kept)
         self._model.retune(self.parts.kernel(hyper), 1.0)
         self._settle(self._model.kernel, kept["centre"], start=None)

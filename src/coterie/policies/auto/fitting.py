@@ -1,7 +1,7 @@
 """Hyperparameters by evidence: weak priors that follow the rewards' own scale, and a climb from where it stood."""
 
 from dataclasses import dataclass
-from math import log
+from math import inf, log
 from typing import Protocol
 
 import numpy as np
@@ -13,22 +13,40 @@ from coterie.policies.auto.parts import Hyper, KernelParts
 STEPS = 25
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
+MOSTLY, SURELY = 0.8, 0.25  # of rewards that are one of two values: the noise's share of their variance, and its spread
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """Independent normal distributions on the scale that hyperparameters are learned on."""
+    """Independent normal distributions on the scale that hyperparameters are learned on.
+
+    Attributes:
+        centre: Their means.
+        spread: Their standard deviations.
+        shortest: The log of the shortest length-scale.
+    """
 
     centre: Hyper
     spread: Hyper
+    shortest: float = -inf
 
     @classmethod
-    def of(cls, parts: KernelParts, variance: float) -> "Prior":
-        """Returns the prior for rewards of this variance about their mean."""
+    def of(cls, parts: KernelParts, variance: float, *, two_valued: bool = False) -> "Prior":
+        """Returns the prior for rewards of this variance about their mean.
+
+        A reward that is one of two values is noise for the most part: of a hit that comes with probability p a share
+        p (1 - p) of the variance is left, however well p is known. Where pairs hardly repeat, nothing else would tell
+        that from what users have of their own.
+        """
         third = log(variance / 3)
         ridge = log(first_ridge(parts.mean_degree))
-        centre = Hyper(third, third, third, ridge, log(parts.median_distance), -1.0, log(0.1), log(0.1 * variance))
-        return cls(centre, Hyper(3.0, 3.0, 3.0, 1.5, 0.7, 2.0, 2.0, 2.5))
+        lengthscale = log(max(parts.median_distance, parts.shortest))
+        centre = Hyper(third, third, third, ridge, lengthscale, -1.0, log(0.1), log(0.1 * variance))
+        shortest = log(parts.shortest) if parts.shortest > 0 else -inf
+        spread = Hyper(3.0, 3.0, 3.0, 1.5, 0.7, 2.0, 2.0, 2.5)
+        if two_valued:
+            centre, spread = centre._replace(noise=log(MOSTLY * variance)), spread._replace(noise=SURELY)
+        return cls(centre, spread, shortest)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log density, up to a constant, and its gradient."""
@@ -37,8 +55,9 @@ class Prior:
 
     def bounds(self) -> list[tuple[float, float]]:
         """Returns the box that hyperparameters stay in."""
-        together = zip(self.centre, self.spread, strict=True)
-        return [(centre - BOUND * spread, centre + BOUND * spread) for centre, spread in together]
+        lowest = dict.fromkeys(Hyper._fields, -inf) | {"lengthscale": self.shortest}
+        together = zip(self.centre, self.spread, lowest.values(), strict=True)
+        return [(max(centre - BOUND * spread, low), centre + BOUND * spread) for centre, spread, low in together]
 
     def corners(self) -> list[Hyper]:
         """Returns three starts: most of the users' variance on the graph, on their own part, and in common."""

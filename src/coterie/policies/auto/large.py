@@ -15,7 +15,7 @@ from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
-from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance
+from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
@@ -71,6 +71,7 @@ class LargeAutoPolicy(AutoPolicy):
         super().__init__(parts=None, **rest)
         self._make = make
         self._ground = ground
+        self._normalised = ground.normalised
         self._scale = self.ground.scale(self.hyper)
         self._begun: Begun | None = None
 
@@ -123,7 +124,8 @@ class LargeAutoPolicy(AutoPolicy):
     def kept(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
-        return {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
+        learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
+        return learned | {"normalised": self._normalised}
 
     def fit(
         self,
@@ -156,7 +158,7 @@ class LargeAutoPolicy(AutoPolicy):
             if t >= begun.due:
                 self._take_fit(begun)
         elif self.settings_are_due(t) and t != self._last_fit():
-            if t <= AT_ONCE or self.graph.n_users <= FEW:
+            if t <= AT_ONCE or self.graph.n_users <= FEW or is_constant(self._model.history):
                 self._refit(t)
             else:
                 self._begun = self._begin_fit(t)
@@ -179,6 +181,11 @@ class LargeAutoPolicy(AutoPolicy):
         begun.later.append(change)
         begun.ahead.follow(step)
 
+    def _normalise(self, normalised: bool) -> None:
+        if normalised != self._normalised:
+            self._normalised = normalised
+            self._ground = self._ground.on(self.graph, normalised=normalised)
+
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         super()._adopt(t, hyper, shift)
         self._scale = self.ground.scale(hyper)
@@ -187,7 +194,7 @@ class LargeAutoPolicy(AutoPolicy):
         """Returns a fit to all rewards so far that has just begun."""
         history = self._model.history
         shift, variance = centre_and_variance(history)
-        prior, evidence = Prior.of(self.ground, variance), self.ground.evidence(history, t, shift)
+        prior, evidence = self._prior(variance), self.ground.evidence(history, t, shift)
         start = self.hyper if self.fits else prior.centre
         seen = deepcopy(history.state())  # by now the columns are the model's own, and go on changing
         return self._begin(

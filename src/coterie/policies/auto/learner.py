@@ -30,6 +30,9 @@ Index = NDArray[np.intp]
 class AutoPolicy(Policy):
     """Centres the rewards and learns kernel and noise from them by evidence, at t = 8, 12, 16, 24, 32, ...
 
+    The graph part goes by the combinatorial Laplacian, or by the normalised one where the degrees of the graph that the
+    policy is made on are uneven (`levels`).
+
     Before the first fit the prior's centre holds, scaled to the rewards seen so far. Rewards of any scale and offset
     give the same choices. From t = 1024 on a fit comes at every power of two. Beyond 1,500 distinct pairs a fit looks
     at a sample of users with all their pairs, so that it costs no more than then.
@@ -46,6 +49,7 @@ class AutoPolicy(Policy):
     def __init__(self, *, parts: Parts | None, hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
         self._parts = parts
+        self._normalised = parts is not None and parts.normalised  # it stays what it was when the policy was made
         self._mean_gain = 0.0  # of the graph part, where there are no parts to tell
         self.hyper = hyper
         self.centre = 0.0
@@ -56,7 +60,7 @@ class AutoPolicy(Policy):
         """What the kernel is made of; O(n^3) for the first time on a graph."""
         if self._parts is None:
             assert self.arms is not None
-            self._parts = Parts.of(self.graph, self.arms)
+            self._parts = Parts.of(self.graph, self.arms, normalised=self._normalised)
         return self._parts
 
     @property
@@ -86,13 +90,14 @@ class AutoPolicy(Policy):
         # Once the graph has changed without a fit since, the mean gain is the one that was followed, to the bit.
         gain = self._mean_gain if self._parts is None else None
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "mean_gain": gain}
-        return super().state() | learned
+        return super().state() | learned | {"normalised": self._normalised}
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         super().restore(state)
         self.hyper, self.centre = Hyper(**state["hyper"]), state["centre"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
+        self._normalise(state.get("normalised", False))
         if state["mean_gain"] is not None:
             self._parts, self._mean_gain = None, state["mean_gain"]
 
@@ -114,10 +119,13 @@ class AutoPolicy(Policy):
     def kept(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
-        return {"hyper": list(self.hyper), "scale": log(self._form().scale), "centre": self.centre, "fits": fits}
+        scale = self.hyper.graph - log(self._gain())
+        learned = {"hyper": list(self.hyper), "scale": scale, "centre": self.centre, "fits": fits}
+        return learned | {"normalised": self._normalised}
 
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
+        self._normalise(kept.get("normalised", False))
         hyper = self._kept_hyper(kept)
         self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper))
         history.shift(-kept["centre"])
@@ -137,17 +145,26 @@ class AutoPolicy(Policy):
         self.hyper, self.centre = hyper, kept["centre"]
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
 
-    def _form(self) -> GraphCovariance:
+    def _normalise(self, normalised: bool) -> None:
+        """Takes the kind of Laplacian that hyperparameters were learned with."""
+        if normalised != self._normalised:
+            self._normalised, self._parts, self._mean_gain = normalised, None, 0.0
+
+    def _form(self) -> GraphCovariance | None:
         h = self.hyper
+        if self._normalised:
+            return None
         scale = exp(h.graph) / self._gain()
         return GraphCovariance(ridge=exp(h.ridge), scale=scale, own=exp(h.own), common=exp(h.common))
 
     def _gain(self) -> float:
         """Returns the mean of g on this graph."""
-        return self._mean_gain if self._parts is None else self._parts.mean_gain(self.hyper.ridge)
+        followed = self._parts is None and self._mean_gain > 0
+        return self._mean_gain if followed else self.parts.mean_gain(self.hyper.ridge)
 
     def _linked(self, link: Link) -> None:
         form, before = self._form(), self.graph.n_users
+        assert form is not None  # or there would be no link
         traces = before * self._gain() + link.newcomers / form.ridge - link.lost / form.scale
         self._mean_gain = traces / (before + link.newcomers)
         self._parts = None
@@ -178,10 +195,10 @@ class AutoPolicy(Policy):
     def _refit(self, t: int) -> None:
         """Takes the hyperparameters that the rewards call for; if the model refuses them, it keeps those it has."""
         shift, variance = centre_and_variance(self._model.history)
-        prior = Prior.of(self.ground, variance)
+        prior = self._prior(variance)
         hyper = prior.centre
         try:
-            if t >= FIRST_FIT:
+            if t >= FIRST_FIT and not is_constant(self._model.history):
                 start = self.hyper if self.fits else prior.centre
                 hyper, _ = fit(self._evidence(t, shift), prior, start, corners=t <= CORNERS_UNTIL)
             self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper), shift=-shift)
@@ -189,6 +206,10 @@ class AutoPolicy(Policy):
             self._refused = f" The change due after {t} rewards was not made: {refusal}"
             return
         self._adopt(t, hyper, shift)
+
+    def _prior(self, variance: float) -> Prior:
+        """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
+        return Prior.of(self.ground, variance, two_valued=is_two_valued(self._model.history))
 
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         """Takes note of what the belief was made with."""
@@ -224,6 +245,32 @@ def centre_and_variance(history: History) -> tuple[float, float]:
     about = means - centre
     variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
     return centre, variance if isfinite(variance) and variance > 0 else 1.0
+
+
+def is_constant(history: History) -> bool:
+    """Returns whether all rewards are the same: nothing can be learned of kernels from them."""
+    means = history.mean_array()
+    return bool(np.ptp(means) == 0 and not np.any(history.scatters))
+
+
+def is_two_valued(history: History) -> bool:
+    """Returns whether every reward is one of two values, and both have come.
+
+    Of values a and b, n rewards with mean m have the sum of squares n (m - a) (b - m) about it, and others less.
+
+    Examples:
+        >>> history = History()
+        >>> for arm, reward in [(0, 1.0), (0, 0.0), (1, 0.0), (2, 1.0)]: history.add(arm, 0, arm, reward)
+        >>> is_two_valued(history)
+        True
+        >>> history.add(3, 0, 3, 0.5)
+        >>> is_two_valued(history)
+        False
+    """
+    means, scatters = history.mean_array(), np.asarray(history.scatters)
+    low, high = float(means.min()), float(means.max())
+    about = history.count_array() * (means - low) * (high - means)
+    return low < high and bool(np.all(np.abs(scatters - about) <= 1e-9 * history.count_array() * (high - low) ** 2))
 
 
 def fit_is_due(t: int) -> bool:

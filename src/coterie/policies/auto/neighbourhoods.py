@@ -19,6 +19,8 @@ from coterie.kernels.arm import median_distance
 from coterie.kernels.graph import FEATURE_ERROR, MAX_FEATURES, GraphKernel, arm_features
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.lengthscales import shortest_lengthscale
+from coterie.policies.auto.levels import is_uneven
 from coterie.policies.auto.parts import Density, Hyper, Parts
 from coterie.policies.auto.sampling import WHOLE, Index, Sample, draw_sample, neighbourhood_laplacian
 from coterie.policies.auto.spectra import lanczos_density
@@ -32,21 +34,31 @@ class Neighbourhoods:
         arms: The pool.
         seed: Fixes which users fits look at.
         features: How many features arms may have and how much they may miss, as `graph_kernel` takes it.
+        normalised: Whether the Laplacian is the normalised one; None for what the degrees call for.
     """
 
     def __init__(
-        self, graph: UserGraph, arms: ArmPool, *, seed: int = 0, features: Mapping[str, Any] | None = None
+        self,
+        graph: UserGraph,
+        arms: ArmPool,
+        *,
+        seed: int = 0,
+        features: Mapping[str, Any] | None = None,
+        normalised: bool | None = None,
     ) -> None:
         self.graph, self._arms, self._seed = graph, arms, seed
+        self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self._last: tuple[Any, tuple[Array, float]] | None = None
         self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
-        self.mean_degree = float(graph.degrees.mean())
+        self.mean_degree = float(np.mean(graph.degrees > 0 if self.normalised else graph.degrees))
         self.median_distance = median_distance(arms.features)
         self._mean_square = float(np.einsum("ij,ij->i", arms.features, arms.features).mean())
+        self.shortest = shortest_lengthscale(arms.features, self.median_distance, self._features["max_features"])
 
-    def on(self, graph: UserGraph) -> "Neighbourhoods":
-        """Returns the same for another graph."""
-        return Neighbourhoods(graph, self._arms, seed=self._seed, features=self._features)
+    def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "Neighbourhoods":
+        """Returns the same for another graph; the Laplacian stays of the same kind, unless another is named."""
+        kind = self.normalised if normalised is None else normalised
+        return Neighbourhoods(graph, self._arms, seed=self._seed, features=self._features, normalised=kind)
 
     @cached_property
     def density(self) -> Density:
@@ -54,14 +66,17 @@ class Neighbourhoods:
         if self._whole is not None:
             n = len(self._whole.eigenvalues)
             return Density(self._whole.eigenvalues, np.full(n, 1 / n))
-        return lanczos_density(self.graph.laplacian(), seed=self._seed)
+        degrees = self.graph.degrees
+        null = np.sqrt(np.where(degrees > 0, degrees, 1.0)) if self.normalised else None
+        return lanczos_density(self.graph.laplacian(normalised=self.normalised), seed=self._seed, null=null)
 
     @cached_property
     def _whole(self) -> Parts | None:
         """The parts of the whole graph, where it is small, without arms."""
         if self.graph.n_users > WHOLE:
             return None
-        return self._parts(self.graph.laplacian().toarray(), np.zeros((1, self._arms.dimension)), density=None)
+        laplacian = self.graph.laplacian(normalised=self.normalised).toarray()
+        return self._parts(laplacian, np.zeros((1, self._arms.dimension)), density=None)
 
     def mean_gain(self, ridge: float) -> float:
         """Returns the mean of g for this log ridge: what G is divided by."""
@@ -83,7 +98,7 @@ class Neighbourhoods:
         if self._whole is not None:
             parts = self._parts_like(self._whole, sample.users, features)
         else:
-            laplacian = neighbourhood_laplacian(self.graph, sample.users)
+            laplacian = neighbourhood_laplacian(self.graph, sample.users, normalised=self.normalised)
             parts = self._parts(laplacian, features, density=self.density)
         return Evidence(parts, _renumbered(history, sample, columns, shift))
 
@@ -96,6 +111,7 @@ class Neighbourhoods:
             self.graph,
             sqrt(scale) * np.hstack([features, level]),
             laplacian_ridge=exp(hyper.ridge),
+            normalised=self.normalised,
             feature_error=lost,
             own=exp(hyper.own) / scale,
             common=exp(hyper.common) / scale,
@@ -128,6 +144,7 @@ class Neighbourhoods:
             mean_degree=self.mean_degree,
             median_distance=self.median_distance,
             density=density,
+            normalised=self.normalised,
         )
 
     def _parts_like(self, whole: Parts, users: Index, features: Array) -> Parts:
@@ -140,6 +157,7 @@ class Neighbourhoods:
             arms.products,
             self.mean_degree,
             self.median_distance,
+            normalised=self.normalised,
         )
 
 

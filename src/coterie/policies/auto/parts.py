@@ -1,11 +1,13 @@
 """What the learned kernel is made of, and its hyperparameters.
 
     reward = centre + f(u, x) + noise,   f ~ GP(0, Ku o Kx)
-    Ku = graph G + own I + common 11',   G = U diag(g / mean g) U',  g = 1 / (eigenvalue + ridge)
+    Ku = graph G + own I + common 11',   G = U diag(g / mean g) U',  g = 1 / (eigenvalue + ridge),
     Kx = (1 - w) SE(lengthscale) + w linear + offset
 
-G, SE and linear have unit mean diagonal, so that the shares of graph, own and common can be read off. The offset lets
-the level of the rewards differ from user to user as their tastes do: a constant that Ku spreads over users.
+with eigenvalues and eigenvectors U of the Laplacian: the combinatorial one, or the normalised one where degrees are
+uneven (`is_uneven`). G, SE and linear have unit mean diagonal, so that the shares of graph, own and common can be read
+off. The offset lets the level of the rewards differ from user to user as their tastes do: a constant that Ku spreads
+over users.
 """
 
 from dataclasses import dataclass
@@ -19,6 +21,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel
 from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
+from coterie.policies.auto.levels import is_uneven
 
 
 class Hyper(NamedTuple):
@@ -65,12 +68,17 @@ class KernelParts(Protocol):
 
     @property
     def mean_degree(self) -> float:
-        """The mean degree of the users."""
+        """The mean of the Laplacian's diagonal."""
         ...
 
     @property
     def median_distance(self) -> float:
         """The median distance between two arms."""
+        ...
+
+    @property
+    def shortest(self) -> float:
+        """The shortest length-scale that the kernel can have; 0 for any."""
         ...
 
     def mean_gain(self, ridge: float) -> float:
@@ -114,6 +122,16 @@ class Parts:
 
     The eigenvectors may have rows for some of the users only. Where the graph itself is a part of a larger one,
     `density` is that of all.
+
+    Attributes:
+        eigenvalues: Of the Laplacian.
+        eigenvectors: A row for each user.
+        squared_distance: Between arms.
+        products: Of arms, over their mean square.
+        mean_degree: The mean of the Laplacian's diagonal.
+        median_distance: Between arms.
+        density: How the eigenvalues of the whole graph are spread, where this is a part of it.
+        normalised: Whether the Laplacian is the normalised one.
     """
 
     eigenvalues: Array
@@ -123,12 +141,15 @@ class Parts:
     mean_degree: float
     median_distance: float
     density: Density | None = None
+    normalised: bool = False
 
     @classmethod
-    def of(cls, graph: UserGraph, arms: ArmPool) -> "Parts":
+    def of(cls, graph: UserGraph, arms: ArmPool, *, normalised: bool | None = None) -> "Parts":
         """Returns the parts for a graph and a pool of arms. O(n^3 + m^2 d)."""
-        degree, median = float(graph.degrees.mean()), median_distance(arms.features)
-        return cls.made(graph.laplacian().toarray(), arms.features, mean_degree=degree, median_distance=median)
+        normalised = is_uneven(graph.degrees) if normalised is None else normalised
+        laplacian, median = graph.laplacian(normalised=normalised), median_distance(arms.features)
+        known = {"mean_degree": float(laplacian.diagonal().mean()), "median_distance": median, "normalised": normalised}
+        return cls.made(laplacian.toarray(), arms.features, **known)
 
     @classmethod
     def made(cls, laplacian: Array, features: Array, *, mean_square: float | None = None, **rest: Any) -> "Parts":
@@ -140,6 +161,11 @@ class Parts:
         np.fill_diagonal(distance, 0.0)
         scale = float(norms.mean()) if mean_square is None else mean_square
         return cls(np.maximum(values, 0.0), vectors, distance, products / scale if scale > 0 else products, **rest)
+
+    @property
+    def shortest(self) -> float:
+        """No length-scale is too short for a table of all arms."""
+        return 0.0
 
     @property
     def n_users(self) -> int:

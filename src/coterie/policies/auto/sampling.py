@@ -73,17 +73,17 @@ def _gathered(weights: Any, counts: Index, rng: np.random.Generator) -> Index:
     return np.array(out, dtype=np.intp)
 
 
-def neighbourhood_laplacian(graph: UserGraph, users: Index) -> Array:
+def neighbourhood_laplacian(graph: UserGraph, users: Index, *, normalised: bool = False) -> Array:
     """Returns the Laplacian among some users, their neighbours eliminated and what lies beyond these held at zero.
 
     It is the Schur complement of a matrix with the whole graph's degrees, so it has no negative eigenvalue.
     """
-    rows = graph.weights[users]
-    degrees = graph.degrees
+    whole = graph.laplacian(normalised=normalised)
+    rows = whole[users]
     inside = np.zeros(graph.n_users, dtype=bool)
     inside[users] = True
     beyond = np.flatnonzero((np.bincount(rows.indices, minlength=graph.n_users) > 0) & ~inside)
     out = rows[:, beyond]
-    through = (out @ sp.diags_array(1 / degrees[beyond]) @ out.T).toarray()
-    laplacian = np.diag(degrees[users]) - rows[:, users].toarray() - through
+    through = (out @ sp.diags_array(1 / whole.diagonal()[beyond]) @ out.T).toarray()
+    laplacian = rows[:, users].toarray() - through
     return np.asarray((laplacian + laplacian.T) / 2)

@@ -13,21 +13,27 @@ from coterie.policies.auto.parts import Density
 LANCZOS_STEPS, ENOUGH_ENTRIES = 60, 20_000
 
 
-def lanczos_density(laplacian: Any, *, seed: int) -> Density:
+def lanczos_density(laplacian: Any, *, seed: int, null: Array | None = None) -> Density:
     """Returns how the eigenvalues of a large sparse Laplacian are spread, by Lanczos quadrature. O(steps x edges).
 
     The null vectors, one for each component, are counted and kept out; random signs do for the rest: the more users
     there are, the fewer draws it takes.
+
+    Args:
+        laplacian: In CSR.
+        seed: Fixes the draws.
+        null: The entries of the null vectors: all ones, unless given.
     """
     n = laplacian.shape[0]
     n_components, labels = connected_components(laplacian, directed=False)
-    sizes = np.bincount(labels)
+    null = np.ones(n) if null is None else null
+    sizes = np.bincount(labels, null * null)
     draws = max(1, ENOUGH_ENTRIES // n)
     rng = np.random.default_rng([seed, n])
     nodes, weights = [np.zeros(1)], [np.array([n_components / n])]
     for _ in range(draws):
         start = rng.choice([-1.0, 1.0], size=n)
-        start -= (np.bincount(labels, start) / sizes)[labels]
+        start -= null * (np.bincount(labels, null * start) / sizes)[labels]
         mass = float(start @ start)
         if mass <= 1e-12 * n:
             continue

@@ -188,10 +188,11 @@ class DataBlocks(UserBlocks):
         """Returns about how many directions of each user's weights their data tell, exactly where there is a block."""
         places, diagonal = self.slot[users], self._kernel.diagonal[users]
         lengths = np.minimum(self.table.lengths[users], self.width)
-        usual = np.mean(np.einsum("ij,ij->i", self._features, self._features)) / self.noise_var
+        usual = np.trace(self._kernel.arm_moment) / self.noise_var
         out = lengths * usual / (diagonal + usual)
         held = places >= 0
-        out[held] = self.width - diagonal[held] * np.einsum("kii->k", self.inverse[places[held]])
+        traces = self.inverse.diagonal(axis1=1, axis2=2)[places[held]].sum(axis=1)
+        out[held] = self.width - diagonal[held] * traces
         return np.asarray(out)
 
 
