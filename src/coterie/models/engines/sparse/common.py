@@ -21,7 +21,8 @@ from coterie.models.engines.sparse.joint import Joint, Stop
 from coterie.models.engines.sparse.residual import SAFETY, Residual
 
 LOOK_GROWTH, FEW_GROWTH, MANY_GROWTH = 1.125, 1.25, 2.0
-WORTH_MOVING = 0.25
+USERS_A_REWARD, SOON_UP_TO = 400, 20_000  # a look costs about as much as so many users' share of a reward
+WORTH_MOVING = 0.02
 MOST_MOVES = 8
 EXACT = 1e-3
 ROUNDING = 1e-12
@@ -115,15 +116,20 @@ class Common:
         if residual.few:
             self.solve(residual, data)
         elif self._count >= self._next_look:
-            self._next_look = self._count * LOOK_GROWTH
+            self._next_look = self._later_look()
             self._move(residual, data, most)
         return self._bound(residual, data)
+
+    def _later_look(self) -> float:
+        """Returns after how many rewards to look again: soon among users who are not too many, and never too late."""
+        rarely, users = self._count * LOOK_GROWTH, self._kernel.n_users
+        return min(rarely, self._count + users / USERS_A_REWARD) if users <= SOON_UP_TO else rarely
 
     def fit(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
         self.total = sum((data.block(user) for user in users_of(data)), np.zeros_like(self.total))
         self._count = max(data.table.n_observations, 1)
-        self._next_look, self._next_bound = self._count * LOOK_GROWTH, float(self._count)
+        self._next_look, self._next_bound = self._later_look(), float(self._count)
         self._bound(residual, data)
         residual.left = residual.recomputed(data)
         steps = self.solve(residual, data, progress)
