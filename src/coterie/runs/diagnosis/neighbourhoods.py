@@ -1,0 +1,138 @@
+"""Which pairs the evidence looks at: those of several neighbourhoods, each small enough for a matrix over its pairs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coterie.graphs import UserGraph
+from coterie.logs.log import Ints, Log
+from coterie.models import History
+from coterie.policies.auto.sampling import Sample
+from coterie.runs.diagnosis.outcomes import Outcomes
+
+BLOCKS, BLOCK_PAIRS, USER_PAIRS = 8, 320, 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Seen:
+    """What the evidence looks at.
+
+    Attributes:
+        history: The pairs of all neighbourhoods, rewards and drawn zeros.
+        blocks: The neighbourhoods: users, and their rows of the history.
+        n_zeros: How many of the pairs are drawn zeros.
+    """
+
+    history: History
+    blocks: list[Sample]
+    n_zeros: int
+
+    @property
+    def n_users(self) -> int:
+        """How many users they have in all."""
+        return sum(len(block.users) for block in self.blocks)
+
+    def together(self, most: int) -> Sample:
+        """Returns the first neighbourhoods as one, up to so many pairs; the first is in it anyway."""
+        ends = np.cumsum([len(block.rows) for block in self.blocks])
+        kept = self.blocks[: max(1, int(np.searchsorted(ends, most, side="right")))]
+        offsets = np.cumsum([0, *(len(block.users) for block in kept)])
+        places = [block.places + offset for block, offset in zip(kept, offsets[:-1], strict=True)]
+        rows, users = [block.rows for block in kept], [block.users for block in kept]
+        return Sample(np.concatenate(users), np.concatenate(rows), np.concatenate(places))
+
+
+def look(log: Log, outcomes: Outcomes, *, seed: int) -> Seen:
+    """Returns neighbourhoods and their pairs, the same for the same seed.
+
+    A user has 20 pairs at most. Where every event is a positive, half of them are arms that the user never had, drawn
+    uniformly, with reward 0.
+    """
+    rng = np.random.default_rng(seed)
+    one_class = outcomes.kind == "one-class"
+    most = USER_PAIRS // 2 if one_class else USER_PAIRS
+    counts = np.minimum(np.bincount(outcomes.user, minlength=outcomes.n_users), most) * (1 + one_class)
+    history, blocks, n_zeros = History(), [], 0
+    for users in neighbourhoods(log.graph, counts, rng):
+        begun, sizes = len(history), []
+        for user in users.tolist():
+            before = len(history)
+            rows = _add_pairs(history, outcomes, user, most, rng)
+            if one_class:
+                n_zeros += _add_zeros(
+                    history, _never_had(log, outcomes, user, rows, rng)[: len(history) - before], user
+                )
+            sizes.append(len(history) - before)
+        places = np.repeat(np.arange(len(users)), sizes)
+        blocks.append(Sample(users, np.arange(begun, len(history)), places))
+    return Seen(history=history, blocks=blocks, n_zeros=n_zeros)
+
+
+def neighbourhoods(graph: UserGraph, counts: Ints, rng: np.random.Generator) -> list[Ints]:
+    """Returns disjoint sets of users with data, each grown from a random one by who has most links into it.
+
+    The more edges a set has inside, the more its rewards say of the graph. Where nobody is left to be reached, it goes
+    on from another random user. A set is full when it has 320 pairs.
+
+    Args:
+        graph: The users.
+        counts: How many pairs each has.
+        rng: Who comes first.
+    """
+    starts, free = iter(rng.permutation(np.flatnonzero(counts)).tolist()), counts > 0
+    found: list[Ints] = []
+    while len(found) < BLOCKS and len(users := _grown(graph, counts, free, starts)):
+        found.append(users)
+    return found
+
+
+def _grown(graph: UserGraph, counts: Ints, free: NDArray[np.bool_], starts: Iterator[int]) -> Ints:
+    """Returns the next set; `free` and `starts` go on from set to set."""
+    near = graph.weights
+    links: dict[int, int] = {}
+    users: list[int] = []
+    pairs = 0
+    while pairs < BLOCK_PAIRS:
+        user = max(links, key=links.__getitem__) if links else next((each for each in starts if free[each]), None)
+        if user is None or (users and pairs + counts[user] > BLOCK_PAIRS):
+            break
+        links.pop(user, None)
+        free[user] = False
+        users.append(user)
+        pairs += int(counts[user])
+        others = near.indices[near.indptr[user] : near.indptr[user + 1]]
+        for other in others[free[others]].tolist():
+            links[other] = links.get(other, 0) + 1
+    return np.array(users, dtype=np.int64)
+
+
+def _add_pairs(history: History, outcomes: Outcomes, user: int, most: int, rng: np.random.Generator) -> Ints:
+    """Adds some pairs of a user, and returns the rows of all of them; pairs are sorted by user."""
+    rows = np.arange(*np.searchsorted(outcomes.user, [user, user + 1]))
+    for row in rng.permutation(rows)[:most].tolist():
+        arm = int(outcomes.arm[row])
+        history.add((user, arm), user, arm, float(outcomes.reward[row]), weight=float(outcomes.count[row]))
+        history.scatters[-1] = float(outcomes.scatter[row])
+    return rows
+
+
+def _add_zeros(history: History, arms: list[int], user: int) -> int:
+    """Adds rewards of 0, and returns how many."""
+    for arm in arms:
+        history.add((user, arm), user, arm, 0.0)
+    return len(arms)
+
+
+def _never_had(log: Log, outcomes: Outcomes, user: int, rows: Ints, rng: np.random.Generator) -> list[int]:
+    """Returns distinct arms that a user never had, in random order: as many as the user has pairs, if there are."""
+    had = set(outcomes.arm[rows].tolist())
+    if log.had is not None:
+        had |= set(log.had.arm[log.had.user == user].tolist())
+    if 2 * (len(had) + len(rows)) > outcomes.n_arms:
+        return [arm for arm in rng.permutation(outcomes.n_arms).tolist() if arm not in had]
+    drawn: dict[int, None] = {}
+    while len(drawn) < len(rows):
+        drawn |= dict.fromkeys(arm for arm in rng.integers(outcomes.n_arms, size=len(rows)).tolist() if arm not in had)
+    return list(drawn)
