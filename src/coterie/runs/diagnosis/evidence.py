@@ -12,7 +12,7 @@ from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.runs.diagnosis.neighbourhoods import Seen
 
-FIRST_BLOCKS = 2  # from which the climb starts
+FIRST_BLOCKS = 1  # from which the climb starts
 CLIMBS, WORTH_ANOTHER = 3, 0.5
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
 
@@ -35,7 +35,7 @@ class Fitted:
 
 
 class Together:
-    """The evidence of several neighbourhoods, each by itself: the sum of their logarithms."""
+    """The evidence of several blocks, each by itself: the sum of their logarithms."""
 
     def __init__(self, parts: Sequence[Explaining]) -> None:
         self._parts = parts

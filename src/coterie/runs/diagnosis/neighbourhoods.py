@@ -1,4 +1,4 @@
-"""Which pairs the evidence looks at: those of several neighbourhoods, each small enough for a matrix over its pairs."""
+"""Which pairs the evidence looks at: those of neighbourhoods, in blocks that fit a matrix over their pairs."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -7,12 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.graphs import UserGraph
-from coterie.logs.log import Ints, Log
+from coterie.logs.log import Floats, Ints, Log
 from coterie.models import History
 from coterie.policies.auto.sampling import Sample
 from coterie.runs.diagnosis.outcomes import Outcomes
 
-BLOCKS, BLOCK_PAIRS, USER_PAIRS = 8, 320, 20
+BLOCKS, BALLS, BALL_PAIRS, USER_PAIRS = 5, 3, 160, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -20,8 +20,8 @@ class Seen:
     """What the evidence looks at.
 
     Attributes:
-        history: The pairs of all neighbourhoods, rewards and drawn zeros.
-        blocks: The neighbourhoods: users, and their rows of the history.
+        history: The pairs of all blocks, rewards and drawn zeros.
+        blocks: Three neighbourhoods each: users, and their rows of the history.
         n_zeros: How many of the pairs are drawn zeros.
     """
 
@@ -35,7 +35,7 @@ class Seen:
         return sum(len(block.users) for block in self.blocks)
 
     def together(self, most: int) -> Sample:
-        """Returns the first neighbourhoods as one, up to so many pairs; the first is in it anyway."""
+        """Returns the first blocks as one, up to so many pairs; the first is in it anyway."""
         ends = np.cumsum([len(block.rows) for block in self.blocks])
         kept = self.blocks[: max(1, int(np.searchsorted(ends, most, side="right")))]
         offsets = np.cumsum([0, *(len(block.users) for block in kept)])
@@ -45,7 +45,7 @@ class Seen:
 
 
 def look(log: Log, outcomes: Outcomes, *, seed: int) -> Seen:
-    """Returns neighbourhoods and their pairs, the same for the same seed.
+    """Returns blocks of neighbourhoods and their pairs, the same for the same seed.
 
     A user has 20 pairs at most. Where every event is a positive, half of them are arms that the user never had, drawn
     uniformly, with reward 0.
@@ -71,40 +71,54 @@ def look(log: Log, outcomes: Outcomes, *, seed: int) -> Seen:
 
 
 def neighbourhoods(graph: UserGraph, counts: Ints, rng: np.random.Generator) -> list[Ints]:
-    """Returns disjoint sets of users with data, each grown from a random one by who has most links into it.
+    """Returns blocks of users with data: three neighbourhoods each, grown from random users by who has most links.
 
-    The more edges a set has inside, the more its rewards say of the graph. Where nobody is left to be reached, it goes
-    on from another random user. A set is full when it has 320 pairs.
+    The more edges there are inside, the more the rewards say of the graph; and what users far apart share tells what
+    all have in common from what neighbours do. A neighbourhood is full when it has 160 pairs.
 
     Args:
         graph: The users.
         counts: How many pairs each has.
         rng: Who comes first.
     """
-    starts, free = iter(rng.permutation(np.flatnonzero(counts)).tolist()), counts > 0
+    starts, free, even = iter(rng.permutation(np.flatnonzero(counts)).tolist()), counts > 0, np.ones(graph.n_users)
     found: list[Ints] = []
-    while len(found) < BLOCKS and len(users := _grown(graph, counts, free, starts)):
-        found.append(users)
+    while len(found) < BLOCKS and free.any():
+        balls = [_grown(graph, counts, BALL_PAIRS, free, starts, even) for _ in range(BALLS)]
+        found.append(np.concatenate(balls))
     return found
 
 
-def _grown(graph: UserGraph, counts: Ints, free: NDArray[np.bool_], starts: Iterator[int]) -> Ints:
-    """Returns the next set; `free` and `starts` go on from set to set."""
+def community(graph: UserGraph, most: int, rng: np.random.Generator) -> Ints:
+    """Returns so many users, grown from a random one with edges by who has the largest part of their links into it."""
+    degrees = np.diff(graph.weights.indptr)
+    starts = iter([*rng.permutation(np.flatnonzero(degrees)).tolist(), *np.flatnonzero(degrees == 0).tolist()])
+    each = np.ones(graph.n_users, dtype=np.int64)
+    return _grown(graph, each, most, each > 0, starts, 1 / np.maximum(degrees, 1))
+
+
+def _grown(
+    graph: UserGraph, counts: Ints, most: int, free: NDArray[np.bool_], starts: Iterator[int], worth: Floats
+) -> Ints:
+    """Returns users whose counts sum to `most`, each the one with most links to those before, times their worth.
+
+    Where nobody is left to be reached, it goes on from the next start. `free` and `starts` go on from set to set.
+    """
     near = graph.weights
-    links: dict[int, int] = {}
+    links: dict[int, float] = {}
     users: list[int] = []
-    pairs = 0
-    while pairs < BLOCK_PAIRS:
+    total = 0
+    while total < most:
         user = max(links, key=links.__getitem__) if links else next((each for each in starts if free[each]), None)
-        if user is None or (users and pairs + counts[user] > BLOCK_PAIRS):
+        if user is None or (users and total + counts[user] > most):
             break
         links.pop(user, None)
         free[user] = False
         users.append(user)
-        pairs += int(counts[user])
+        total += int(counts[user])
         others = near.indices[near.indptr[user] : near.indptr[user + 1]]
         for other in others[free[others]].tolist():
-            links[other] = links.get(other, 0) + 1
+            links[other] = links.get(other, 0.0) + float(worth[other])
     return np.array(users, dtype=np.int64)
 
 

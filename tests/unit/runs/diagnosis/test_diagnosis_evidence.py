@@ -11,7 +11,7 @@ from coterie.logs import Events, Log, Pairs
 from coterie.policies.auto.fitting import Prior
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Together, Without, fit_parts
-from coterie.runs.diagnosis.neighbourhoods import BLOCK_PAIRS, BLOCKS, USER_PAIRS, look, neighbourhoods
+from coterie.runs.diagnosis.neighbourhoods import BALL_PAIRS, BALLS, BLOCKS, USER_PAIRS, community, look, neighbourhoods
 from coterie.runs.diagnosis.outcomes import outcomes_of
 from planted import planted_log, with_users_permuted
 
@@ -89,8 +89,8 @@ def test_neighbourhoods_are_disjoint_dense_and_within_bounds() -> None:
     assert len(drawn) == BLOCKS
     everybody = np.concatenate(drawn)
     assert len(set(everybody.tolist())) == len(everybody)
-    assert all(len(users) * 16 == BLOCK_PAIRS for users in drawn)
-    assert sum(graph.weights[users][:, users].nnz for users in drawn) > 0.4 * BLOCKS * 20 * 19
+    assert all(len(users) * 16 == BALLS * BALL_PAIRS for users in drawn)
+    assert sum(graph.weights[users][:, users].nnz for users in drawn) > 0.5 * BLOCKS * BALLS * 10 * 9
 
 
 def test_users_without_edges_are_looked_at_too() -> None:
@@ -119,3 +119,11 @@ def test_first_neighbourhoods_as_one_keep_their_pairs() -> None:
     users = seen.history.user_array()[one.rows]
     assert (one.users[one.places] == users).all()
     assert (seen.together(1).rows == seen.blocks[0].rows).all()
+
+
+def test_a_community_keeps_its_links_to_itself() -> None:
+    graph = make_graph("sbm", 120, seed=0, n_blocks=6, inside=0.6, across=0.01)
+    users = community(graph, 20, np.random.default_rng(0))
+    assert len(set(users.tolist())) == 20
+    assert graph.weights[users][:, users].nnz > 0.7 * graph.weights[users].nnz
+    assert len(community(make_graph("empty", 5), 20, np.random.default_rng(0))) == 5

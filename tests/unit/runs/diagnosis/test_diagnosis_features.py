@@ -1,0 +1,66 @@
+"""Effective dimension and features, against formulas written out; and what is planted is told apart."""
+
+from math import log
+
+import numpy as np
+import pytest
+
+from coterie.kernels import ArmPool
+from coterie.policies.auto.fitting import Prior
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.parts import Hyper
+from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_dimension, feature_report
+from coterie.runs.diagnosis.neighbourhoods import look
+from coterie.runs.diagnosis.outcomes import outcomes_of
+from planted import planted_log
+
+
+@pytest.fixture(scope="module")
+def ground() -> tuple[Neighbourhoods, Sampled, Hyper, ArmPool]:
+    world = planted_log(n_users=40, each=8)
+    assert isinstance(world.arms, ArmPool)
+    made = Neighbourhoods(world.graph, world.arms)
+    seen = look(world, outcomes_of(world), seed=0)
+    hyper = Prior.of(made, 3.0).centre._replace(linear=2.0, noise=log(0.1))
+    return made, Sampled.of(made, seen.history, seen.together(10_000), 0.25), hyper, world.arms
+
+
+def test_log_evidence_is_that_of_the_fit_but_for_constants(
+    ground: tuple[Neighbourhoods, Sampled, Hyper, ArmPool],
+) -> None:
+    made, sampled, hyper, _ = ground
+    world = planted_log(n_users=40, each=8)
+    seen = look(world, outcomes_of(world), seed=0)
+    theirs = made.sampled_evidence(seen.history, seen.together(10_000), 0.25)
+    other = hyper._replace(ridge=hyper.ridge + 1, lengthscale=0.0)
+    ours = [sampled.log_evidence(each, sampled.parts) for each in (hyper, other)]
+    exact = [theirs.value_and_gradient(np.array(each))[0] for each in (hyper, other)]
+    assert ours[0] - ours[1] == pytest.approx(exact[0] - exact[1])
+
+
+def test_effective_dimension_is_the_trace_of_what_is_explained(
+    ground: tuple[Neighbourhoods, Sampled, Hyper, ArmPool],
+) -> None:
+    _, sampled, hyper, _ = ground
+    covariance = sampled.covariance(sampled.parts.kernel(hyper))
+    explained = np.linalg.solve(covariance + hyper.noise_var * np.eye(len(covariance)), covariance)
+    assert effective_dimension(sampled.eigenvalues(hyper)) == pytest.approx(np.trace(explained))
+
+
+def test_features_that_matter_come_first_and_the_dull_one_can_go(
+    ground: tuple[Neighbourhoods, Sampled, Hyper, ArmPool],
+) -> None:
+    _, sampled, hyper, arms = ground
+    found = feature_report(sampled, hyper, arms)
+    assert set(found.names[:2]) == {"sweet", "hot"}
+    assert found.names[2] == "dull"
+    assert found.losses[1] > 10 > found.losses[2]
+    assert found.kept == [1, 2, 3]
+    assert found.kept_losses[0] > 10
+    assert found.enough == 2
+
+
+def test_enough_is_the_first_number_that_loses_nothing_clear() -> None:
+    losses = np.array([9.0, 2.9, -1.0])
+    report = FeatureReport(n_features=3, names=["a", "b", "c"], losses=losses, kept=[1, 2, 3], kept_losses=losses)
+    assert report.enough == 2
