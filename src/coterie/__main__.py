@@ -15,6 +15,7 @@ from coterie.product.evaluation.command.commands import add_evaluate, run_evalua
 from coterie.product.project import init_project, shell
 from coterie.runs import console
 from coterie.runs.demo import run_demo
+from coterie.runs.diagnosis.command import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.store import Store
 
@@ -64,6 +65,7 @@ def parser() -> argparse.ArgumentParser:
     commands.add_parser("warmup", help="compile engine 'sparse' ahead, once on this machine (extra 'scale')")
     add_data(commands, natural=natural, positive=positive)
     add_evaluate(commands, natural=natural, positive=positive, number=number)
+    add_diagnose(commands, natural=natural, positive=positive)
     _add_init(commands)
     _add_saved(commands)
     return root
@@ -285,6 +287,7 @@ _COMMANDS = {
     "warmup": _warmup,
     "data": run_data,
     "evaluate": run_evaluate,
+    "diagnose": run_diagnose,
     "init": _init,
     "decide": _decide,
     "reward": _reward,

@@ -3,3 +3,7 @@
 Order of reading: `outcomes` (what is looked at), `rewirings` and `homophily`, `neighbourhoods` and `evidence`,
 `features`, `payoff`, `diagnosis` (all of it), then `words`, `pictures` and `page`.
 """
+
+from coterie.runs.diagnosis.diagnosis import Diagnosis, diagnose
+
+__all__ = ["Diagnosis", "diagnose"]

@@ -1,7 +1,7 @@
 """What the rewards say for graph, own and common: the log evidence of the fitted kernel with and without each part."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from coterie.runs.diagnosis.neighbourhoods import Seen
 
 FIRST_BLOCKS = 1  # from which the climb starts
 CLIMBS, WORTH_ANOTHER = 3, 0.5
+FIRM = {"lengthscale": 0.35, "noise": 1.0}  # spreads of the prior where pairs seen once tell noise from short range
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
 
 
@@ -62,10 +63,12 @@ class Without:
 
 
 def fit_parts(ground: Neighbourhoods, seen: Seen) -> Fitted:
-    """Returns the kernel fitted to what was looked at, and what each part adds."""
+    """Returns the kernel fitted to what was looked at, and what each part adds; without edges there is no graph."""
     centre, variance = centre_and_variance(seen.history)
-    prior = Prior.of(ground, variance)
-    blocks = [ground.sampled_evidence(seen.history, block, centre) for block in seen.blocks]
+    prior = firm_prior(Prior.of(ground, variance))
+    blocks: list[Explaining] = [ground.sampled_evidence(seen.history, block, centre) for block in seen.blocks]
+    if not ground.graph.n_edges:
+        blocks = [Without(block, "graph", prior) for block in blocks]
     whole = Together(blocks)
     start = fit(Together(blocks[:FIRST_BLOCKS]), prior, prior.centre, corners=True)[0]
     best = _climbed(whole, prior, start)
@@ -76,7 +79,19 @@ def fit_parts(ground: Neighbourhoods, seen: Seen) -> Fitted:
     best = _at_least(whole, prior, best, fits, values)
     value = _value(whole, best)
     gains = {name: value - each for name, each in values.items()}
+    if not ground.graph.n_edges:
+        best = best._replace(graph=prior.bounds()[0][0])
     return Fitted(hyper=best, centre=centre, evidence=value, gains=gains)
+
+
+def firm_prior(prior: Prior) -> Prior:
+    """Returns the prior with less room for length-scale and noise.
+
+    Most pairs of a log are there once. Then a length-scale shorter than any distance between arms explains what noise
+    would, and nobody could tell them apart.
+    """
+    narrower = {name: min(getattr(prior.spread, name), spread) for name, spread in FIRM.items()}
+    return replace(prior, spread=prior.spread._replace(**narrower))
 
 
 def _climbed(explaining: Explaining, prior: Prior, start: Hyper) -> Hyper:

@@ -1,0 +1,195 @@
+"""A diagnosis in words."""
+
+from collections.abc import Iterator
+from math import exp
+
+from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
+from coterie.runs.diagnosis.evidence import CLEAR
+from coterie.runs.diagnosis.homophily import Alike
+from coterie.runs.diagnosis.neighbourhoods import BALLS, USER_PAIRS
+from coterie.runs.diagnosis.payoff import Payoff
+
+SMALL_P = 0.05
+LINEAR, CURVED, SHORT = 0.9, 0.1, 0.3
+MOST_NAMES = 6
+PARTS = {
+    "graph": "the part that follows the graph",
+    "own": "the part that is each user's own",
+    "common": "the part that all users have in common",
+}
+
+
+def verdict(found: Diagnosis) -> str:
+    """Returns the answer in a sentence or two."""
+    if not found.sizes["edges"]:
+        return "There is no graph to judge: the log has no edges."
+    shared, gain = _named(found, "lift"), _gain(found, "graph")
+    alike, friends = shared is not None and shared.p_value <= SMALL_P, _friends(shared)
+    if gain is None:
+        return f"{friends[0].upper()}{friends[1:]}; for more, arms need features."
+    if gain > CLEAR:
+        rewards = f"the rewards are e^{gain:.1f} times likelier with the graph than without"
+        worth = "looks worth an experiment" if alike else "may help"
+        return f"The graph {worth}: {friends}, and {rewards}{_when(found.payoff)}."
+    rewards = "the rewards of the sample are explained as well without the graph"
+    if alike:
+        return f"The graph may help, not clearly: {friends}, but {rewards}{_when(found.payoff)}."
+    return f"Nothing speaks for the graph: {friends}, and {rewards}."
+
+
+def _friends(shared: Alike | None) -> str:
+    if shared is None or shared.ratio is None:
+        return "whether linked users are alike cannot be told"
+    if shared.p_value > SMALL_P:
+        return "linked users share no more than chance would have it"
+    return f"linked users share {shared.ratio:.2f} times what rewired ones do, as active as they are"
+
+
+def _when(payoff: Payoff | None) -> str:
+    if payoff is None:
+        return ""
+    if payoff.pays_from is None:
+        return f"; simulated, it does not clearly pay off within {payoff.rounds / payoff.n_users:.0f} rounds a user"
+    return f"; simulated, it pays off after about {payoff.pays_from / payoff.n_users:.1f} rounds a user"
+
+
+def _named(found: Diagnosis, name: str) -> Alike | None:
+    return next((each for each in found.alike if each.name == name), None)
+
+
+def _gain(found: Diagnosis, part: str) -> float | None:
+    return None if found.kernel is None else found.kernel.fitted.gains.get(part)
+
+
+def homophily_words(found: Diagnosis) -> list[str]:
+    """Returns a sentence for each measure, and how to read them."""
+    told = [_ALIKE[each.name].format(each=each, ratio=_times(each)) for each in found.alike]
+    if not told:
+        return told
+    n = len(found.alike[0].rewired)
+    return [*told, f"{_POSITIVE[found.kind].format(found.level)} {_REWIRED.format(n, 1 / (1 + n))}"]
+
+
+def _times(each: Alike) -> str:
+    return "" if each.ratio is None else f", {each.ratio:.2f} times as many"
+
+
+_ALIKE = {
+    "shared": "Linked users share {each.observed:.2f} positives, those of rewired graphs {each.expected:.2f}{ratio} "
+    "(p = {each.p_value:.2g}).",
+    "lift": "Set against what users as active would share if only popularity counted, linked users share "
+    "{each.observed:.2f} times as much, those of rewired graphs {each.expected:.2f} times (p = {each.p_value:.2g}).",
+    "opinions": "On arms that both have met, the rewards of linked users (less the arm's and the user's mean) "
+    "correlate by {each.observed:.3f}, those of rewired graphs by {each.expected:.3f} (p = {each.p_value:.2g}).",
+}
+_POSITIVE = {
+    "one-class": "A positive is any event, for all have the same reward.",
+    "binary": "A positive is a reward of 1.",
+    "real": "A positive is a mean reward above {:.3g}, the mean of all.",
+}
+_REWIRED = (
+    "A rewiring lets every user keep the number of neighbours and changes who they are; p is (1 + rewirings at least "
+    "as alike) / (1 + rewirings), of {} rewirings, so that it cannot be below {:.2g}."
+)
+
+
+def evidence_words(kernel: Kernel, kind: str) -> list[str]:
+    """Returns what each part adds, and on which sample."""
+    told = [f"{_likelier(gain, PARTS[part])}." for part, gain in kernel.fitted.gains.items()]
+    zeros = (
+        f" Every event is a positive, so {kernel.n_zeros:,} of these pairs are drawn: arms that the user never had, "
+        "uniformly, with reward 0."
+    )
+    return [
+        *told,
+        f"A difference of {CLEAR:g} in log evidence, e^{CLEAR:g} = {exp(CLEAR):.0f} times, is called clear; without a "
+        f"part the kernel is fitted anew. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "
+        f"{USER_PAIRS} of a user at most, in {kernel.n_blocks} blocks of {BALLS} neighbourhoods; each block is judged "
+        f"by itself.{zeros if kind == 'one-class' else ''}",
+    ]
+
+
+def _likelier(gain: float, part: str) -> str:
+    if gain > CLEAR:
+        return f"The rewards are e^{gain:.1f} times likelier with {part} than without"
+    if gain < -CLEAR:
+        return f"The rewards are e^{-gain:.1f} times less likely with {part} than without"
+    return f"The rewards are about as likely with {part} as without (e^{gain:.1f} times)"
+
+
+def suggestions(kernel: Kernel) -> list[tuple[str, str, str]]:
+    """Returns name, value and meaning of each hyperparameter of the fitted kernel."""
+    h = kernel.fitted.hyper
+    shares = {name: f"{share:.0%}" for name, share in h.shares().items()}
+    along = [
+        ("share of the graph", shares["graph"], "of what users like, how much follows the graph"),
+        ("laplacian_ridge (rho)", f"{exp(h.ridge):.3g}", "the smaller, the farther users share along the graph"),
+    ]
+    return [
+        *(along if "graph" in kernel.fitted.gains else ()),
+        ("share of own", shares["own"], "of what users like, how much is each user's own"),
+        ("share of common", shares["common"], "how much all have in common"),
+        ("lengthscale", f"{exp(h.lengthscale):.3g}", _range(kernel)),
+        ("linear share", f"{h.linear_share:.0%}", _linear(h.linear_share)),
+        ("noise_var", f"{h.noise_var:.3g}", f"of a reward variance of {kernel.reward_var:.3g}"),
+        ("features", f"{kernel.features.enough} of {kernel.features.n_features}", _features(kernel)),
+        ("effective dimension", f"{kernel.effective_dim:.0f}", f"of {len(kernel.eigenvalues):,} pairs"),
+    ]
+
+
+def _range(kernel: Kernel) -> str:
+    ratio = exp(kernel.fitted.hyper.lengthscale) / kernel.median_distance
+    carried = "; beyond the linear part little carries over from arm to arm" if ratio < SHORT else ""
+    return f"{ratio:.2g} times the median distance between arms{carried}"
+
+
+def _linear(share: float) -> str:
+    if share > LINEAR:
+        return "a linear model of the features will do"
+    return "a linear model will not do" if share < CURVED else "partly linear: keep both kernels, as auto-* does"
+
+
+def _features(kernel: Kernel) -> str:
+    report = kernel.features
+    if report.enough == report.n_features:
+        return "all are needed"
+    more = ", ..." if report.enough > MOST_NAMES else ""
+    return f"so many explain as much as all: {', '.join(report.names[: report.enough][:MOST_NAMES])}{more}"
+
+
+DIMENSION = (
+    "The effective dimension is the sum of e / (e + noise) over the eigenvalues e of the fitted kernel on the pairs: "
+    "of so many independent quantities do they speak. What a feature is worth is measured at the fitted kernel, which is "
+    "not fitted anew."
+)
+
+
+def payoff_words(payoff: Payoff, n_users: int) -> list[str]:
+    """Returns when the graph pays off, and what was simulated."""
+    setting = (
+        f"Simulated: {payoff.n_truths} truths drawn from the fitted kernel for {payoff.n_users} users, most of whose "
+        f"friends are among them, and {payoff.n_arms} arms, {payoff.n_candidates} of them shown in a round; "
+        f"{payoff.rounds:,} rounds; UCB of width 1 that knows the kernel, and one that knows only how alike two users "
+        "are on average. It says what the fitted kernel would have, not what your users will do."
+    )
+    if payoff.pays_from is None:
+        return [f"Not within {payoff.rounds:,} rounds ({payoff.rounds / payoff.n_users:.0f} a user). {setting}"]
+    each = payoff.pays_from / payoff.n_users
+    return [
+        f"From round {payoff.pays_from:,} on ({each:.1f} a user) the graph is ahead by more than two standard errors. "
+        f"For all {n_users:,} users, served alike, that would be about {each * n_users:,.0f} rounds. {setting}"
+    ]
+
+
+def console_lines(found: Diagnosis) -> Iterator[str]:
+    """Yields the whole diagnosis as lines of text."""
+    yield verdict(found)
+    yield from found.missing
+    if found.alike:
+        yield from ("", "Are linked users alike?", *homophily_words(found))
+    if found.kernel is not None:
+        yield from ("", "What explains the rewards?", *evidence_words(found.kernel, found.kind))
+        yield from ("", "What the fitted kernel suggests")
+        yield from (f"  {name:<22} {value:<10} {meaning}" for name, value, meaning in suggestions(found.kernel))
+    if found.payoff is not None:
+        yield from ("", "When does the graph pay off?", *payoff_words(found.payoff, found.sizes["users"]))
