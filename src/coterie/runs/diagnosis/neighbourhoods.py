@@ -74,7 +74,7 @@ def neighbourhoods(graph: UserGraph, counts: Ints, rng: np.random.Generator) -> 
     """Returns blocks of users with data: three neighbourhoods each, grown from random users by who has most links.
 
     The more edges there are inside, the more the rewards say of the graph; and what users far apart share tells what
-    all have in common from what neighbours do. A neighbourhood is full when it has 160 pairs.
+    all have in common from what neighbours do. A neighbourhood is full with 160 pairs.
 
     Args:
         graph: The users.
@@ -100,7 +100,7 @@ def community(graph: UserGraph, most: int, rng: np.random.Generator) -> Ints:
 def _grown(
     graph: UserGraph, counts: Ints, most: int, free: NDArray[np.bool_], starts: Iterator[int], worth: Floats
 ) -> Ints:
-    """Returns users whose counts sum to `most`, each the one with most links to those before, times their worth.
+    """Returns users until their counts sum to `most`, each the one with most links to those before, times their worth.
 
     Where nobody is left to be reached, it goes on from the next start. `free` and `starts` go on from set to set.
     """
@@ -110,7 +110,7 @@ def _grown(
     total = 0
     while total < most:
         user = max(links, key=links.__getitem__) if links else next((each for each in starts if free[each]), None)
-        if user is None or (users and total + counts[user] > most):
+        if user is None:
             break
         links.pop(user, None)
         free[user] = False

@@ -159,8 +159,8 @@ def _features(kernel: Kernel) -> str:
 
 DIMENSION = (
     "The effective dimension is the sum of e / (e + noise) over the eigenvalues e of the fitted kernel on the pairs: "
-    "of so many independent quantities do they speak. What a feature is worth is measured at the fitted kernel, which is "
-    "not fitted anew."
+    "of so many independent quantities do they speak. What a feature is worth is measured at the fitted kernel, which "
+    "is not fitted anew."
 )
 
 

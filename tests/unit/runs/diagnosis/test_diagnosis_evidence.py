@@ -94,7 +94,8 @@ def test_neighbourhoods_are_disjoint_dense_and_within_bounds() -> None:
 
 
 def test_users_without_edges_are_looked_at_too() -> None:
-    drawn = neighbourhoods(make_graph("empty", 50), np.full(50, 10), np.random.default_rng(0))
+    drawn = neighbourhoods(make_graph("empty", 50), np.full(50, 15), np.random.default_rng(0))
+    assert all(len(users) for users in drawn)
     assert sorted(np.concatenate(drawn).tolist()) == list(range(50))
 
 
