@@ -20,7 +20,7 @@ from coterie.runs.diagnosis.outcomes import Kind, Outcomes, outcomes_of
 from coterie.runs.diagnosis.payoff import Payoff, simulate
 
 AT_ONCE = 1_000  # pairs for eigenvalues and features
-SIM_USERS, SIM_ARMS, SIM_ROUNDS, SIM_TRUTHS, SIM_CANDIDATES = 40, 100, 1_000, 24, 10
+SIM_USERS, SIM_ARMS, SIM_ROUNDS, SIM_TRUTHS, SIM_CANDIDATES = 40, 100, 1_000, 48, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

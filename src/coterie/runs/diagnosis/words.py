@@ -9,7 +9,7 @@ from coterie.runs.diagnosis.homophily import Alike
 from coterie.runs.diagnosis.neighbourhoods import BALLS, USER_PAIRS
 from coterie.runs.diagnosis.payoff import Payoff
 
-SMALL_P = 0.05
+SMALL_P, FAINT = 0.05, 1.1
 LINEAR, CURVED, SHORT = 0.9, 0.1, 0.3
 MOST_NAMES = 6
 PARTS = {
@@ -32,9 +32,9 @@ def verdict(found: Diagnosis) -> str:
         worth = "looks worth an experiment" if alike else "may help"
         return f"The graph {worth}: {friends}, and {rewards}{_when(found.payoff)}."
     rewards = "the rewards of the sample are explained as well without the graph"
-    if alike:
+    if alike and shared is not None and (shared.ratio or 0.0) >= FAINT:
         return f"The graph may help, not clearly: {friends}, but {rewards}{_when(found.payoff)}."
-    return f"Nothing speaks for the graph: {friends}, and {rewards}."
+    return f"{'Little' if alike else 'Nothing'} speaks for the graph: {friends}, and {rewards}."
 
 
 def _friends(shared: Alike | None) -> str:
@@ -42,7 +42,7 @@ def _friends(shared: Alike | None) -> str:
         return "whether linked users are alike cannot be told"
     if shared.p_value > SMALL_P:
         return "linked users share no more than chance would have it"
-    return f"linked users share {shared.ratio:.2f} times what rewired ones do, as active as they are"
+    return f"linked users share {shared.ratio:.2f} times what rewired ones do, activity set aside"
 
 
 def _when(payoff: Payoff | None) -> str:

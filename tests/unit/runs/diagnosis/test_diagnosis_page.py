@@ -119,6 +119,9 @@ def test_homophily_without_evidence_is_not_clear(found: Diagnosis) -> None:
     assert found.kernel is not None
     weak = replace(found.kernel, fitted=replace(found.kernel.fitted, gains={"graph": 0.1}))
     assert verdict(replace(found, kernel=weak)).startswith("The graph may help, not clearly")
+    faint = [Alike(name="lift", observed=1.05, rewired=np.full(39, 1.0))]
+    told = verdict(replace(found, kernel=weak, alike=faint))
+    assert told.startswith("Little speaks for the graph: linked users share 1.05 times what rewired ones do")
     chance = [Alike(name="lift", observed=1.0, rewired=np.array([0.9, 1.1]))]
     assert verdict(replace(found, alike=chance)).startswith("The graph may help: linked users share no more")
 
