@@ -15,6 +15,7 @@ from coterie.runs.report.style import BLUE, DARK, GREEN, LIGHT, VERMILLION, fini
 
 COLOURS = {"graph": BLUE, "own": VERMILLION, "common": GREEN}
 MOST_BARS = 12
+LINEAR_UP_TO = 50.0  # lost log evidence
 TITLES = {
     "shared": ("Positives that linked users share", "mean over edges"),
     "lift": ("The same over what popularity gives", "times what is expected"),
@@ -81,8 +82,8 @@ def _draw_alike(axes: Any, each: Alike) -> None:
 def draw_evidence(kernel: Kernel) -> Any:
     """Returns the picture of what users share, and of what each part adds to the evidence."""
     figure, (left, right) = new_figure(9.5, 2.6, columns=2)
-    shares, gains = kernel.fitted.hyper.shares(), kernel.fitted.gains
-    _bars(left, {name: 100 * share for name, share in shares.items()}, "{:.0f} %")
+    shares, gains = kernel.fitted.hyper.shares(), kernel.fitted.gains  # without edges the graph has no gain
+    _bars(left, {name: 100 * shares[name] for name in gains}, "{:.0f} %")
     left.set_xlim(0, 118)
     finish(left, title="What users like", xlabel="% of the users' variance")
     _bars(right, dict(gains), "{:+.1f}")
@@ -130,8 +131,10 @@ def _draw_kept(axes: Any, kernel: Kernel) -> None:
     places = range(len(report.kept))
     axes.plot(places, report.kept_losses, color=BLUE, marker="o", linewidth=1.6)
     axes.axhline(CLEAR, color=DARK, linestyle=":", linewidth=1.2)
-    axes.set_yscale("symlog", linthresh=10)
-    axes.set_ylim(min(-2.0, 1.3 * float(report.kept_losses.min())), 3 * max(float(report.kept_losses.max()), 2 * CLEAR))
+    low, high = float(report.kept_losses.min()), float(report.kept_losses.max())
+    if high > LINEAR_UP_TO:
+        axes.set_yscale("symlog", linthresh=10)
+    axes.set_ylim(min(-2.0, 1.3 * low), (3 if high > LINEAR_UP_TO else 1.15) * max(high, 2 * CLEAR))
     axes.set_xticks(places, [str(count) for count in report.kept])
     finish(axes, title="How many features do", xlabel="features kept, the most telling", ylabel="log evidence lost")
 

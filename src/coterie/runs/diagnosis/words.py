@@ -1,6 +1,6 @@
 """A diagnosis in words."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import exp
 
 from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
@@ -23,8 +23,8 @@ def verdict(found: Diagnosis) -> str:
     """Returns the answer in a sentence or two."""
     if not found.sizes["edges"]:
         return "There is no graph to judge: the log has no edges."
-    shared, gain = _named(found, "lift"), _gain(found, "graph")
-    alike, friends = shared is not None and shared.p_value <= SMALL_P, _friends(shared)
+    gain, alike = _gain(found, "graph"), [each for each in found.alike if each.p_value <= SMALL_P]
+    friends = _friends(alike) if found.alike else "whether linked users are alike cannot be told"
     if gain is None:
         return f"{friends[0].upper()}{friends[1:]}; for more, arms need features."
     if gain > CLEAR:
@@ -32,17 +32,25 @@ def verdict(found: Diagnosis) -> str:
         worth = "looks worth an experiment" if alike else "may help"
         return f"The graph {worth}: {friends}, and {rewards}{_when(found.payoff)}."
     rewards = "the rewards of the sample are explained as well without the graph"
-    if alike and shared is not None and (shared.ratio or 0.0) >= FAINT:
+    if any(each.name == "opinions" or (each.ratio or 0.0) >= FAINT for each in alike):
         return f"The graph may help, not clearly: {friends}, but {rewards}{_when(found.payoff)}."
     return f"{'Little' if alike else 'Nothing'} speaks for the graph: {friends}, and {rewards}."
 
 
-def _friends(shared: Alike | None) -> str:
-    if shared is None or shared.ratio is None:
-        return "whether linked users are alike cannot be told"
-    if shared.p_value > SMALL_P:
-        return "linked users share no more than chance would have it"
-    return f"linked users share {shared.ratio:.2f} times what rewired ones do, activity set aside"
+def _friends(alike: Sequence[Alike]) -> str:
+    """Returns how linked users are alike, by the measures that are clear."""
+    told = {
+        each.name: _CLEARLY[each.name].format(each=each, ratio=each.ratio or 0.0)
+        for each in alike
+        if each.name in _CLEARLY
+    }
+    return f"linked users {' and '.join(told.values())}" if told else "linked users are no more alike than by chance"
+
+
+_CLEARLY = {
+    "lift": "share {ratio:.2f} times what rewired ones do, activity set aside",
+    "opinions": "judge alike what both have met (correlation {each.observed:.2f}, rewired {each.expected:.2f})",
+}
 
 
 def _when(payoff: Payoff | None) -> str:
@@ -51,10 +59,6 @@ def _when(payoff: Payoff | None) -> str:
     if payoff.pays_from is None:
         return f"; simulated, it does not clearly pay off within {payoff.rounds / payoff.n_users:.0f} rounds a user"
     return f"; simulated, it pays off after about {payoff.pays_from / payoff.n_users:.1f} rounds a user"
-
-
-def _named(found: Diagnosis, name: str) -> Alike | None:
-    return next((each for each in found.alike if each.name == name), None)
 
 
 def _gain(found: Diagnosis, part: str) -> float | None:
@@ -103,7 +107,8 @@ def evidence_words(kernel: Kernel, kind: str) -> list[str]:
     return [
         *told,
         f"A difference of {CLEAR:g} in log evidence, e^{CLEAR:g} = {exp(CLEAR):.0f} times, is called clear; without a "
-        f"part the kernel is fitted anew. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "
+        "part the kernel is fitted anew, and a graph part of short range can stand in for the own part, one of long "
+        f"range for the common part. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "
         f"{USER_PAIRS} of a user at most, in {kernel.n_blocks} blocks of {BALLS} neighbourhoods; each block is judged "
         f"by itself.{zeros if kind == 'one-class' else ''}",
     ]
@@ -153,6 +158,8 @@ def _features(kernel: Kernel) -> str:
     report = kernel.features
     if report.enough == report.n_features:
         return "all are needed"
+    if report.losses.max() < CLEAR and report.enough == 1:
+        return "features hardly tell: none of them is clearly missed"
     more = ", ..." if report.enough > MOST_NAMES else ""
     return f"so many explain as much as all: {', '.join(report.names[: report.enough][:MOST_NAMES])}{more}"
 

@@ -64,7 +64,7 @@ def test_a_planted_graph_looks_worth_it(found: Diagnosis) -> None:
 
 def test_nothing_speaks_for_a_permuted_one() -> None:
     dealt = diagnose(with_users_permuted(small(), seed=2), n_rewirings=19, rounds=5)
-    assert verdict(dealt).startswith("Nothing speaks for the graph: linked users share no more than chance")
+    assert verdict(dealt).startswith("Nothing speaks for the graph: linked users are no more alike than by chance")
 
 
 def test_the_same_seed_gives_the_same_figures(found: Diagnosis) -> None:
@@ -106,6 +106,14 @@ def test_words_have_the_figures(found: Diagnosis) -> None:
     assert table["features"] == ("2 of 3", "so many explain as much as all: sweet, hot")
 
 
+def test_features_that_hardly_tell_are_called_so(found: Diagnosis) -> None:
+    assert found.kernel is not None
+    report = replace(found.kernel.features, losses=np.array([1.0, 0.5, 0.0]), kept_losses=np.array([2.0, 1.0, 0.0]))
+    kernel = replace(found.kernel, features=report)
+    assert ("features", "1 of 3", "features hardly tell: none of them is clearly missed") in suggestions(kernel)
+    assert [draw_features(each).axes[1].get_yscale() for each in (kernel, found.kernel)] == ["linear", "symlog"]
+
+
 def test_less_likely_and_about_as_likely_are_told_apart(found: Diagnosis) -> None:
     assert found.kernel is not None
     gains = {"graph": 12.34, "own": -5.0, "common": 0.4}
@@ -122,8 +130,15 @@ def test_homophily_without_evidence_is_not_clear(found: Diagnosis) -> None:
     faint = [Alike(name="lift", observed=1.05, rewired=np.full(39, 1.0))]
     told = verdict(replace(found, kernel=weak, alike=faint))
     assert told.startswith("Little speaks for the graph: linked users share 1.05 times what rewired ones do")
+    opinions = [Alike(name="opinions", observed=0.25, rewired=np.full(39, 0.01))]
+    told = verdict(replace(found, kernel=weak, alike=opinions))
+    assert told.startswith(
+        "The graph may help, not clearly: linked users judge alike what both have met (correlation 0.25"
+    )
     chance = [Alike(name="lift", observed=1.0, rewired=np.array([0.9, 1.1]))]
-    assert verdict(replace(found, alike=chance)).startswith("The graph may help: linked users share no more")
+    assert verdict(replace(found, alike=chance)).startswith(
+        "The graph may help: linked users are no more alike than by chance"
+    )
 
 
 def test_payoff_in_words(found: Diagnosis) -> None:
@@ -200,6 +215,7 @@ def test_without_edges_the_rest_is_told() -> None:
     assert lone.kernel is not None
     assert lone.kernel.fitted.hyper.shares()["graph"] < 0.01
     assert "share of the graph" not in {name for name, _, _ in suggestions(lone.kernel)}
+    assert [len(axes.patches) for axes in draw_evidence(lone.kernel).axes] == [2, 2]
 
 
 def test_without_features_homophily_is_told(tmp_path: Path) -> None:
