@@ -151,11 +151,15 @@ def _missing(log: Log, alike: list[Alike]) -> list[str]:
         )
     elif not any(each.name == "shared" for each in alike):
         told.append("There are too few edges to rewire, so homophily cannot be told.")
+    elif all((each.rewired == each.observed).all() for each in alike):
+        told.append("No edge can be rewired without joining two who are joined already, so homophily cannot be told.")
     if not log.n_features:
         told.append(
             "Arms have no features: evidence, hyperparameters, effective dimension and pay-off cannot be told; only "
             "homophily can. Add columns of numbers to the table arms."
         )
+    elif isinstance(log.arms, ArmPool) and np.ptp(log.arms.features, axis=0).max() == 0:
+        told.append("All arms have the same features: nothing tells one from another. Check the table arms.")
     return told
 
 

@@ -230,6 +230,17 @@ def test_without_features_homophily_is_told(tmp_path: Path) -> None:
     assert any("Arms have no features" in line for line in console_lines(bare))
 
 
+def test_what_cannot_be_told_of_odd_logs_is_said() -> None:
+    log = small()
+    complete = UserGraph.from_matrix(make_graph("complete", 40).weights, users=log.graph.users)
+    bare = diagnose(replace(log, graph=complete, arms=log.arm_ids), n_rewirings=2)
+    assert bare.missing[0].startswith("No edge can be rewired")
+    lone = UserGraph.from_edges([log.graph.users[:2]], users=log.graph.users)
+    assert diagnose(replace(log, graph=lone, arms=log.arm_ids)).missing[0].startswith("There are too few edges")
+    same = ArmPool(np.ones((30, 2)), ids=log.arm_ids)
+    assert diagnose(replace(log, arms=same), n_rewirings=2, rounds=5).missing[0].startswith("All arms have the same")
+
+
 def test_as_many_candidates_are_shown_as_were_logged() -> None:
     log = small()
     lists = Ragged.of([[int(arm), (int(arm) + 1) % 30, (int(arm) + 2) % 30] for arm in log.events.arm])
