@@ -13,7 +13,7 @@ from coterie.policies.auto.parts import Hyper
 from coterie.runs.diagnosis.neighbourhoods import Seen
 
 FIRST_BLOCKS = 1  # from which the climb starts
-CLIMBS, WORTH_ANOTHER = 3, 0.5
+CLIMBS, WORTH_ANOTHER, FAR = 3, 0.5, 3.0
 FIRM = {"lengthscale": 0.35, "noise": 1.0}  # spreads of the prior where pairs seen once tell noise from short range
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
 
@@ -74,7 +74,7 @@ def fit_parts(ground: Neighbourhoods, seen: Seen) -> Fitted:
     best = _climbed(whole, prior, start)
     names = [name for name in ("graph", "own", "common") if name != "graph" or ground.graph.n_edges]
     less = {name: Without(whole, name, prior) for name in names}
-    fits = {name: _climbed(lacking, prior, best) for name, lacking in less.items()}
+    fits = {name: _climbed(lacking, prior, best, handed(best, name, prior)) for name, lacking in less.items()}
     values = {name: _value(lacking, fits[name]) for name, lacking in less.items()}
     best = _at_least(whole, prior, best, fits, values)
     value = _value(whole, best)
@@ -94,15 +94,29 @@ def firm_prior(prior: Prior) -> Prior:
     return replace(prior, spread=prior.spread._replace(**narrower))
 
 
-def _climbed(explaining: Explaining, prior: Prior, start: Hyper) -> Hyper:
-    """Returns where a climb ends that goes on while it is worth it: one of them stops after so many steps."""
-    last = -np.inf
-    for _ in range(CLIMBS):
-        start, height = fit(explaining, prior, start, corners=False)
+def handed(hyper: Hyper, part: str, prior: Prior) -> Hyper:
+    """Returns where to start without a part: its variance goes to whichever other can stand in for it.
+
+    That is the own part for the graph, and the graph for the others: of so short a range that it joins nobody, or of so
+    long a range that it joins everybody.
+    """
+    heir = "own" if part == "graph" else "graph"
+    moved = {heir: float(np.logaddexp(getattr(hyper, heir), getattr(hyper, part)))}
+    if part != "graph":
+        moved["ridge"] = prior.centre.ridge + (FAR if part == "own" else -FAR) * prior.spread.ridge
+    return hyper._replace(**moved)
+
+
+def _climbed(explaining: Explaining, prior: Prior, *starts: Hyper) -> Hyper:
+    """Returns where the best climb ends; it goes on while that is worth it, for one climb stops after so many steps."""
+    found = [fit(explaining, prior, start, corners=False) for start in starts]
+    best, last = max(found, key=lambda each: each[1])
+    for _ in range(CLIMBS - 1):
+        best, height = fit(explaining, prior, best, corners=False)
         if height < last + WORTH_ANOTHER:
             break
         last = height
-    return start
+    return best
 
 
 def _at_least(

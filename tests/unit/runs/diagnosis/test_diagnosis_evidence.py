@@ -10,7 +10,7 @@ from coterie.kernels import ArmPool
 from coterie.logs import Events, Log, Pairs
 from coterie.policies.auto.fitting import Prior
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
-from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Together, Without, fit_parts
+from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Together, Without, firm_prior, fit_parts, handed
 from coterie.runs.diagnosis.neighbourhoods import BALL_PAIRS, BALLS, BLOCKS, USER_PAIRS, community, look, neighbourhoods
 from coterie.runs.diagnosis.outcomes import outcomes_of
 from planted import planted_log, with_users_permuted
@@ -128,3 +128,25 @@ def test_a_community_keeps_its_links_to_itself() -> None:
     assert len(set(users.tolist())) == 20
     assert graph.weights[users][:, users].nnz > 0.7 * graph.weights[users].nnz
     assert len(community(make_graph("empty", 5), 20, np.random.default_rng(0))) == 5
+
+
+def test_a_part_that_goes_hands_its_variance_on() -> None:
+    log = planted_log(n_users=40, each=6)
+    assert isinstance(log.arms, ArmPool)
+    prior = Prior.of(Neighbourhoods(log.graph, log.arms), 1.0)
+    hyper = prior.centre
+    assert np.exp(handed(hyper, "graph", prior).own) == pytest.approx(np.exp(hyper.graph) + np.exp(hyper.own))
+    short, long = handed(hyper, "own", prior), handed(hyper, "common", prior)
+    assert np.exp(short.graph) == pytest.approx(np.exp(hyper.graph) + np.exp(hyper.own))
+    assert short.ridge > hyper.ridge > long.ridge
+
+
+def test_length_scale_and_noise_have_less_room_than_before() -> None:
+    log = planted_log(n_users=40, each=6)
+    assert isinstance(log.arms, ArmPool)
+    prior = Prior.of(Neighbourhoods(log.graph, log.arms), 1.0)
+    firm = firm_prior(prior)
+    assert firm.centre == prior.centre
+    assert firm.spread.noise <= 1.0
+    assert firm.spread.lengthscale <= 0.35
+    assert firm.spread.graph == prior.spread.graph
