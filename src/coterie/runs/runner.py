@@ -118,7 +118,7 @@ def missing_units(study: Study, store: Store) -> tuple[list[Unit], list[Unit]]:
     pilots, trials = [], []
     if study.of_logs:
         parts = [Unit(False, part.world, part.number, cost, part.label) for part, cost in missing_parts(study, store)]
-        return [], sorted(parts, key=_dearest)
+        return [], sorted(parts, key=lambda unit: (unit.number, -unit.cost))  # what is there of it can be compared
     for each in study.worlds:
         settings = each.settings
         assert not isinstance(settings, LogSettings)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from coterie.errors import SettingError
 from coterie.logs import Log, load_deezer, load_filmtrust, load_lastfm, load_open_bandit, read_log
+from coterie.logs.commands import ORIGINS
 from coterie.problems.recorded import OnePositive, Replay
 from coterie.runs.recorded.settings import LogSettings
 
@@ -22,10 +23,16 @@ _LOADERS: dict[str, Callable[[Path], Log]] = {
 def log_of(data: str, folder: str) -> Log:
     """Returns the log, read once in a process."""
     if not folder:
-        rule = "its files are not shipped with Coterie, and never downloaded"
-        remedy = "Name their folder: coterie run NAME --data DIR"
-        raise SettingError(f"the folder of {data!r} is not given", rule, remedy, key="folder")
+        remedy = "Name the folder of its files: coterie run NAME --data DIR"
+        raise SettingError(f"the folder of {data!r} is not given", _told(data), remedy, key="folder")
     return _LOADERS[data](Path(folder))
+
+
+def _told(data: str) -> str:
+    if data not in ORIGINS:
+        return "it holds edges, arms and events"
+    origin = ORIGINS[data]
+    return f"it is {origin.title}, usually had from {origin.had}, under these terms: {origin.terms}; we do not ship it"
 
 
 @lru_cache(maxsize=4)

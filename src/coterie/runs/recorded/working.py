@@ -1,5 +1,6 @@
 """The units of a study on logs: how long each policy takes, and then each policy in each trial."""
 
+import gc
 from collections.abc import Iterator
 from contextlib import suppress
 from math import log2
@@ -94,6 +95,7 @@ def run_part(study: Study, store: Store, part: Part) -> None:
         return
     trial = _trial(study, part.world, part.number)
     parts.write_facts(part.world, facts(trial, study.world(part.world)))
+    gc.collect()  # what an earlier policy held is not this one's
     try:
         with peak_memory() as peak:
             start = process_time()
