@@ -13,6 +13,7 @@ from coterie.policies.auto.parts import Hyper, KernelParts
 STEPS = 25
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
+NONE = -60.0  # the log variance of a part that is not there
 MOSTLY, SURELY = 0.8, 0.25  # of rewards that are one of two values: the noise's share of their variance, and its spread
 
 
@@ -99,8 +100,23 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> t
         return (-(value + weight), -(gradient + pull)) if np.isfinite(value) else (1e300, np.zeros(len(point)))
 
     found, options = [], {"maxiter": STEPS}
-    for begin in [start, *(prior.corners() if corners else [])]:
+    begun = Hyper(*(centre if value == NONE else value for value, centre in zip(start, prior.centre, strict=True)))
+    for begin in [begun, *(prior.corners() if corners else [])]:
         result = minimize(loss, np.clip(begin, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))
     least, best = min(found)
     return best, -least
+
+
+def without_idle_parts(evidence: Explaining, hyper: Hyper) -> Hyper:
+    """Returns the hyperparameters without the own and the common part where rewards are as likely without it.
+
+    The prior keeps a part that nothing speaks for at a thousandth of the variance rather than at none; over thousands
+    of rewards so much is learned of it that choices go by it.
+    """
+    found = hyper
+    for part in ("common", "own"):
+        bare = found._replace(**{part: NONE})
+        if evidence.value_and_gradient(np.array(bare))[0] >= evidence.value_and_gradient(np.array(found))[0]:
+            found = bare
+    return found

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
-from math import log
+from math import log, sqrt
 from typing import Any, NamedTuple
 
 from coterie.errors import FAILURES
@@ -13,12 +13,13 @@ from coterie.models import History, Model
 from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.fitting import Explaining, Prior, without_idle_parts
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
-from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant
+from coterie.policies.auto.learner import AutoPolicy, centre_and_variance, is_constant
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
+from coterie.policies.rules.widths import Width
 
 AT_ONCE, FEW = 64, 500  # rewards and users up to which a fit takes no time worth mentioning
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
@@ -55,6 +56,11 @@ class LargeAutoPolicy(AutoPolicy):
     meanwhile, and it is taken after a quarter more of them, however long it took. So the same rewards give the same
     choices on any machine.
 
+    Among more than 500 users it explores by the width asked for times sqrt(rewards / (users met x features of an arm)),
+    at most 1: what exploring tells of a user pays when they come again, and until users have had as many rewards as
+    arms have features it mostly does not. And an own or a common part is left out where the rewards of a fit are as
+    likely without it.
+
     A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
     its model follows the change as it does rewards.
 
@@ -81,6 +87,19 @@ class LargeAutoPolicy(AutoPolicy):
         if self._ground.graph is not self.graph:
             self._ground = self._ground.on(self.graph)
         return self._ground
+
+    @property
+    def width(self) -> Width:
+        """How wide it explores by now."""
+        if callable(self._width) or self._are_few():
+            return self._width
+        history = self._model.history
+        assert isinstance(history, Table)
+        return self._width * min(1.0, sqrt(self.n_rewards / (max(history.n_met, 1) * self._ground.dimension)))
+
+    @width.setter
+    def width(self, width: Width) -> None:
+        self._width = width
 
     @property
     def hyper(self) -> Hyper:
@@ -158,10 +177,13 @@ class LargeAutoPolicy(AutoPolicy):
             if t >= begun.due:
                 self._take_fit(begun)
         elif self.settings_are_due(t) and t != self._last_fit():
-            if t <= AT_ONCE or self.graph.n_users <= FEW or is_constant(self._model.history):
+            if t <= AT_ONCE or self._are_few() or is_constant(self._model.history):
                 self._refit(t)
             else:
                 self._begun = self._begin_fit(t)
+
+    def _are_few(self) -> bool:
+        return self.graph.n_users <= FEW
 
     def _follow_up(self, begun: Begun, row: int, column: int, value: float) -> None:
         """Lets the model that is being made know of a reward too."""
@@ -197,9 +219,11 @@ class LargeAutoPolicy(AutoPolicy):
         prior, evidence = self._prior(variance), self.ground.evidence(history, t, shift)
         start = self.hyper if self.fits else prior.centre
         seen = deepcopy(history.state())  # by now the columns are the model's own, and go on changing
-        return self._begin(
-            t, shift, seen, self.ground, lambda: fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
-        )
+        return self._begin(t, shift, seen, self.ground, lambda: self._found(evidence, prior, start, t))
+
+    def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
+        found = super()._found(evidence, prior, start, t)
+        return found if self._are_few() else without_idle_parts(evidence, found)
 
     def _evidence(self, t: int, shift: float) -> Evidence:
         return self.ground.evidence(self._model.history, t, shift)

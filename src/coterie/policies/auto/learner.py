@@ -200,12 +200,16 @@ class AutoPolicy(Policy):
         try:
             if t >= FIRST_FIT and not is_constant(self._model.history):
                 start = self.hyper if self.fits else prior.centre
-                hyper, _ = fit(self._evidence(t, shift), prior, start, corners=t <= CORNERS_UNTIL)
+                hyper = self._found(self._evidence(t, shift), prior, start, t)
             self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper), shift=-shift)
         except FAILURES as refusal:
             self._refused = f" The change due after {t} rewards was not made: {refusal}"
             return
         self._adopt(t, hyper, shift)
+
+    def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
+        """Returns the hyperparameters that t rewards call for."""
+        return fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
 
     def _prior(self, variance: float) -> Prior:
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""

@@ -48,6 +48,7 @@ class Neighbourhoods:
     ) -> None:
         self.graph, self._arms, self._seed = graph, arms, seed
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
+        self.dimension = arms.dimension
         self._last: tuple[Any, tuple[Array, float]] | None = None
         self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
         self.mean_degree = float(np.mean(graph.degrees > 0 if self.normalised else graph.degrees))

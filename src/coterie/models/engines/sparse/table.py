@@ -25,7 +25,7 @@ class Table(History):
         (array([2.]), array([1.5]), 0, 1)
     """
 
-    __slots__ = ("_columns", "_n_arms", "_room", "_size", "compiled", "first", "following", "lengths")
+    __slots__ = ("_columns", "_n_arms", "_room", "_size", "compiled", "first", "following", "lengths", "n_met")
 
     def __init__(self, n_users: int, n_arms: int) -> None:
         self.compiled = load_rows()
@@ -33,6 +33,7 @@ class Table(History):
         self._columns = {name: np.zeros(FIRST_ROOM, kind) for name, kind in COLUMNS.items()}
         self.following = np.zeros(FIRST_ROOM, np.int32)
         self.first, self.lengths = np.full(n_users, -1, np.int32), np.zeros(n_users, np.int32)
+        self.n_met = 0  # users with rows
         self._room = Room()
 
     def __len__(self) -> int:
@@ -56,6 +57,7 @@ class Table(History):
             out._columns = {name: np.ascontiguousarray(state[name], kind) for name, kind in COLUMNS.items()}
             out.following = np.zeros(out._size, np.int32)
             out.compiled.link_rows(out._columns["users"], 0, out.first, out.following, out.lengths)
+            out.n_met = int(np.count_nonzero(out.lengths))
         return out
 
     def lengthen(self, n_users: int) -> None:
@@ -172,6 +174,7 @@ class Table(History):
             user = self._columns["users"][row]
             self.first[user] = self.following[row]
             self.lengths[user] -= 1
+            self.n_met -= int(self.lengths[user] == 0)
         self._size, self.n_observations = size, n_observations
 
     def row(self, row: int) -> tuple[float, float, float]:
@@ -190,6 +193,7 @@ class Table(History):
             self._columns[name][row] = value
         self.following[row], self.first[user] = self.first[user], row
         self.lengths[user] += 1
+        self.n_met += int(self.lengths[user] == 1)
         self._size = row + 1
 
 
