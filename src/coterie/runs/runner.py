@@ -4,7 +4,7 @@ import multiprocessing
 import os
 import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -18,10 +18,12 @@ from coterie.runs.play import Trial
 from coterie.runs.recorded.parts import Part
 from coterie.runs.recorded.settings import LogSettings
 from coterie.runs.recorded.working import estimate, limit_memory, missing_estimates, missing_parts, run_part
+from coterie.runs.slots import Slots
 from coterie.runs.store import Store
 from coterie.runs.study import Study, study_from
 from coterie.runs.tuning import choose, play_pilot, tuned_for
 
+UNITS_A_PROCESS = 4  # a log is read once for these
 BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -203,42 +205,48 @@ def one_blas_thread() -> Any:
     return threadpool_limits(limits=1, user_api="blas")
 
 
+def ends_early(study: Study) -> bool:
+    """Whether processes end after a few units.
+
+    A policy that fits in a thread leaves its last fit waiting there, with a model of the size of the log.
+    """
+    return study.of_logs and any(each.policy.startswith("auto-") for each in study.policies)
+
+
 class _Workers:
     """Runs units here or in processes, and yields each as it ends."""
 
     def __init__(self, study: Study, store: Store, jobs: int) -> None:
         self.study, self.store, self.jobs = study, store, jobs
-        self._pool: ProcessPoolExecutor | None = None
+        ends = ends_early(study)
+        self._slots: Slots[Unit] | None = None
+        if jobs > 1 or ends:
+            self._slots = Slots(jobs, most=UNITS_A_PROCESS if ends else None, start=self._process)
+
+    def _process(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(
+            1,
+            mp_context=multiprocessing.get_context("spawn"),
+            initializer=_start_worker,
+            initargs=(self.study.as_dict(), str(self.store.folder)),
+        )
 
     def __enter__(self) -> "_Workers":
-        if self.jobs > 1:
-            self._pool = ProcessPoolExecutor(
-                self.jobs,
-                mp_context=multiprocessing.get_context("spawn"),
-                initializer=_start_worker,
-                initargs=(self.study.as_dict(), str(self.store.folder)),
-            )
         return self
 
     def __exit__(self, kind: object, _error: object, _trace: object) -> None:
-        if self._pool is not None:
-            if kind is not None:
-                for process in list(getattr(self._pool, "_processes", {}).values()):
-                    process.terminate()
-            self._pool.shutdown(wait=kind is None, cancel_futures=True)
+        if self._slots is not None:
+            self._slots.end(at_once=kind is not None)
 
     def run(self, units: list[Unit]) -> Iterator[Unit]:
-        if self._pool is None:
+        if self._slots is None:
             with one_blas_thread():
                 for unit in units:
                     run_unit(self.study, self.store, unit)
                     yield unit
             return
         with _one_thread_in_children():
-            pending: dict[Future[None], Unit] = {self._pool.submit(_work, unit): unit for unit in units}
-        while pending:
-            for future in wait(pending, return_when=FIRST_COMPLETED).done:
-                unit = pending.pop(future)
+            for unit, future in self._slots.run(_work, units):
                 try:
                     future.result()
                 except BrokenProcessPool:

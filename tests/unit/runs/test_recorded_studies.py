@@ -22,7 +22,7 @@ from coterie.runs.recorded.outcome import outcome_of
 from coterie.runs.recorded.parts import Part, Parts, file_name
 from coterie.runs.recorded.settings import LogSettings, log_settings
 from coterie.runs.recorded.trial import RecordedTrial
-from coterie.runs.runner import Unit, missing_units, run_study
+from coterie.runs.runner import Unit, ends_early, missing_units, run_study
 from coterie.runs.store import Store
 from coterie.runs.study import Study, read_study, study_from
 from recorded import small_log
@@ -195,6 +195,11 @@ def test_a_policy_that_needs_no_other_form_is_left_as_it_is(monkeypatch: pytest.
         make_suited("gob-lin", graph=make_graph("ring", 3), arms=ArmPool(np.eye(2)), engine=engine)
     make_suited("per-user-linucb", graph=make_graph("ring", 3), arms=ArmPool(np.eye(2)), engine="auto")
     assert met == ["gob-lin", "gob-lin", "per-user-linucb"]
+
+
+def test_processes_end_after_a_few_units_where_policies_leave_a_fit_behind(folder: Path) -> None:
+    assert not ends_early(study_on(folder))
+    assert ends_early(study_on(folder, policies=[*POLICIES, {"policy": "auto-ucb"}]))
 
 
 def test_files_of_labels_never_meet() -> None:
