@@ -1,5 +1,6 @@
 """`auto` on engine "sparse": the same as on an exact engine where the graph is small, and fits that hold up nobody."""
 
+import gc
 from copy import deepcopy
 from typing import Any
 
@@ -280,3 +281,16 @@ def test_a_fit_that_breaks_down_loses_no_reward(monkeypatch: pytest.MonkeyPatch)
     play(policy, 10, start=23)
     assert policy.model.n_observations == 33
     assert "was not made: integer division" in policy.explain()
+
+
+def test_a_policy_that_is_dropped_during_a_fit_takes_its_thread_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    small_steps(monkeypatch)
+    policy = make()
+    play(policy, 24)
+    assert policy._begun is not None
+    thread = policy._begun.ahead._thread
+    assert thread.is_alive()
+    del policy
+    gc.collect()
+    thread.join(timeout=60)
+    assert not thread.is_alive()

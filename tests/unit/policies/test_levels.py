@@ -9,7 +9,7 @@ import pytest
 import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.fitting import NONE, Prior, fit, without_idle_parts
 from coterie.policies.auto.learner import is_constant, is_two_valued
 from coterie.policies.auto.lengthscales import MOST_MISSED, missed_share, shortest_lengthscale
 from coterie.policies.auto.levels import is_uneven
@@ -112,6 +112,33 @@ def test_a_length_scale_is_no_shorter_than_features_can_hold() -> None:
     low, high = prior.bounds()[4]
     assert low == pytest.approx(log(ground.shortest))
     assert low <= prior.centre.lengthscale < high
+
+
+def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay() -> None:
+    rng, observed, taste = np.random.default_rng(6), History(), np.random.default_rng(7).normal(size=(40, len(ARMS)))
+    for _ in range(400):
+        user, arm = int(rng.integers(40)), int(rng.integers(len(ARMS)))
+        observed.add((user, arm), user, arm, float(taste[user, arm] + 0.1 * rng.normal()))
+    evidence = Evidence(Parts.of(EVEN, ARMS), observed)
+    found = without_idle_parts(evidence, HYPER._replace(own=0.0, common=0.0, lengthscale=-3.0, noise=-4.0))
+    assert found.common == NONE
+    assert found.own == 0.0
+    prior = Prior.of(Parts.of(EVEN, ARMS), 1.0)
+    assert np.isfinite(fit(evidence, prior, found, corners=False)[1])  # from where it was left out
+
+
+@pytest.mark.parametrize(("n_users", "narrower"), [(40, False), (520, True)])
+def test_many_users_are_explored_as_far_as_rewards_allow(n_users: int, narrower: bool) -> None:
+    policy: Any = ct.make_policy(
+        "auto-ucb", graph=ct.make_graph("ring", n_users), arms=ARMS, engine="sparse", width=2.0
+    )
+    assert policy.width == (0.0 if narrower else 2.0)
+    for user in (0, 1, 0, 0):
+        policy.update(user, user, 1.0 + user)
+    assert policy.width == pytest.approx(2 * (4 / (2 * 3)) ** 0.5 if narrower else 2.0)
+    for _ in range(8):
+        policy.update(0, 2, 1.0)
+    assert policy.width == 2.0
 
 
 def test_two_values_are_told_from_others() -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
+from functools import partial
 from math import log, sqrt
 from typing import Any, NamedTuple
 
@@ -13,9 +14,9 @@ from coterie.models import History, Model
 from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Explaining, Prior, without_idle_parts
+from coterie.policies.auto.fitting import Explaining, Prior, fit, without_idle_parts
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
-from coterie.policies.auto.learner import AutoPolicy, centre_and_variance, is_constant
+from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
@@ -219,11 +220,11 @@ class LargeAutoPolicy(AutoPolicy):
         prior, evidence = self._prior(variance), self.ground.evidence(history, t, shift)
         start = self.hyper if self.fits else prior.centre
         seen = deepcopy(history.state())  # by now the columns are the model's own, and go on changing
-        return self._begin(t, shift, seen, self.ground, lambda: self._found(evidence, prior, start, t))
+        find = partial(_found, evidence, prior, start, t, few=self._are_few())
+        return self._begin(t, shift, seen, self.ground, find)
 
     def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
-        found = super()._found(evidence, prior, start, t)
-        return found if self._are_few() else without_idle_parts(evidence, found)
+        return _found(evidence, prior, start, t, few=self._are_few())
 
     def _evidence(self, t: int, shift: float) -> Evidence:
         return self.ground.evidence(self._model.history, t, shift)
@@ -231,11 +232,11 @@ class LargeAutoPolicy(AutoPolicy):
     def _begin(
         self, t: int, shift: float, history: dict[str, Any], ground: Neighbourhoods, find: Callable[[], Hyper]
     ) -> Begun:
-        reason = self._model.reason
+        reason, make = self._model.reason, self._make  # the thread knows nothing of the policy, which may be dropped
 
         def made(hyper: Hyper) -> Model:
             kernel = ground.kernel(hyper)
-            model = self._make(kernel, noise_var=ground.noise_var(hyper))
+            model = make(kernel, noise_var=ground.noise_var(hyper))
             seen = Table.from_columns(deepcopy(history), kernel.n_users, kernel.n_arms)
             seen.shift(-shift)
             model.relearn(seen)
@@ -281,6 +282,12 @@ class LargeAutoPolicy(AutoPolicy):
                 self._follow_graph(self._begun, step)
             else:
                 self._follow_up(self._begun, *step)
+
+
+def _found(evidence: Explaining, prior: Prior, start: Hyper, t: int, *, few: bool) -> Hyper:
+    """Returns the hyperparameters that t rewards call for; among many users without parts that are idle."""
+    found = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
+    return found if few else without_idle_parts(evidence, found)
 
 
 def make_large_auto_policy(
