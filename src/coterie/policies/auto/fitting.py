@@ -25,11 +25,13 @@ class Prior:
         centre: Their means.
         spread: Their standard deviations.
         shortest: The log of the shortest length-scale.
+        least_ridge: The log of the least ridge.
     """
 
     centre: Hyper
     spread: Hyper
     shortest: float = -inf
+    least_ridge: float = -inf
 
     @classmethod
     def of(cls, parts: KernelParts, variance: float, *, two_valued: bool = False) -> "Prior":
@@ -40,14 +42,14 @@ class Prior:
         that from what users have of their own.
         """
         third = log(variance / 3)
-        ridge = log(first_ridge(parts.mean_degree))
+        ridge = log(max(first_ridge(parts.mean_degree), parts.least_ridge))
         lengthscale = log(max(parts.median_distance, parts.shortest))
         centre = Hyper(third, third, third, ridge, lengthscale, -1.0, log(0.1), log(0.1 * variance))
-        shortest = log(parts.shortest) if parts.shortest > 0 else -inf
+        shortest, least_ridge = (log(least) if least > 0 else -inf for least in (parts.shortest, parts.least_ridge))
         spread = Hyper(3.0, 3.0, 3.0, 1.5, 0.7, 2.0, 2.0, 2.5)
         if two_valued:
             centre, spread = centre._replace(noise=log(MOSTLY * variance)), spread._replace(noise=SURELY)
-        return cls(centre, spread, shortest)
+        return cls(centre, spread, shortest, least_ridge)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log density, up to a constant, and its gradient."""
@@ -56,7 +58,7 @@ class Prior:
 
     def bounds(self) -> list[tuple[float, float]]:
         """Returns the box that hyperparameters stay in."""
-        lowest = dict.fromkeys(Hyper._fields, -inf) | {"lengthscale": self.shortest}
+        lowest = dict.fromkeys(Hyper._fields, -inf) | {"lengthscale": self.shortest, "ridge": self.least_ridge}
         together = zip(self.centre, self.spread, lowest.values(), strict=True)
         return [(max(centre - BOUND * spread, low), centre + BOUND * spread) for centre, spread, low in together]
 

@@ -17,12 +17,12 @@ from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Explaining, Prior, fit, without_idle_parts
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
 from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.neighbourhoods import FEW, Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
 from coterie.policies.rules.widths import Width
 
-AT_ONCE, FEW = 64, 500  # rewards and users up to which a fit takes no time worth mentioning
+AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
 
 

@@ -25,6 +25,11 @@ from coterie.policies.auto.parts import Density, Hyper, Parts
 from coterie.policies.auto.sampling import WHOLE, Index, Sample, draw_sample, neighbourhood_laplacian
 from coterie.policies.auto.spectra import lanczos_density
 
+# Below so many users x ridge, what all users have in common is more than a hundredth of what the graph part varies by:
+# that is for the common part to say, and solves on the graph would take long over it.
+LEAST_SPREAD = 100
+FEW = 500  # users up to whom everything is as on exact engines
+
 
 class Neighbourhoods:
     """What the kernel of `auto` is made of on a graph of any size; the kernel is a `GraphKernel`.
@@ -52,6 +57,7 @@ class Neighbourhoods:
         self._last: tuple[Any, tuple[Array, float]] | None = None
         self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
         self.mean_degree = float(np.mean(graph.degrees > 0 if self.normalised else graph.degrees))
+        self.least_ridge = LEAST_SPREAD / graph.n_users if graph.n_users > FEW else 0.0
         self.median_distance = median_distance(arms.features)
         self._mean_square = float(np.einsum("ij,ij->i", arms.features, arms.features).mean())
         self.shortest = shortest_lengthscale(arms.features, self.median_distance, self._features["max_features"])

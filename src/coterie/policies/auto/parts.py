@@ -81,6 +81,11 @@ class KernelParts(Protocol):
         """The shortest length-scale that the kernel can have; 0 for any."""
         ...
 
+    @property
+    def least_ridge(self) -> float:
+        """The least Laplacian ridge that the kernel can have; 0 for any."""
+        ...
+
     def mean_gain(self, ridge: float) -> float:
         """Returns the mean of g for this log ridge: what G is divided by."""
         ...
@@ -165,6 +170,11 @@ class Parts:
     @property
     def shortest(self) -> float:
         """No length-scale is too short for a table of all arms."""
+        return 0.0
+
+    @property
+    def least_ridge(self) -> float:
+        """No ridge is too small for a table of all users."""
         return 0.0
 
     @property
