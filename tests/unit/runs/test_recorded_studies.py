@@ -14,7 +14,6 @@ from coterie.graphs import make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import write_log
 from coterie.logs.log import Events, Ragged
-from coterie.runs import large
 from coterie.runs.console import find_study, studies_folder
 from coterie.runs.large import make_suited
 from coterie.runs.recorded import working
@@ -188,13 +187,11 @@ def test_on_sparse_users_alone_and_users_as_one_choose_as_they_always_did(policy
     assert same >= 54  # at first all arms of a smooth kernel are equals, and rounding decides
 
 
-def test_a_policy_that_needs_no_other_form_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    met: list[str] = []
-    monkeypatch.setattr(large, "make_policy", lambda name, **_: met.append(name))
-    for engine in ("auto", "sparse"):
-        make_suited("gob-lin", graph=make_graph("ring", 3), arms=ArmPool(np.eye(2)), engine=engine)
-    make_suited("per-user-linucb", graph=make_graph("ring", 3), arms=ArmPool(np.eye(2)), engine="auto")
-    assert met == ["gob-lin", "gob-lin", "per-user-linucb"]
+def test_only_users_in_groups_are_made_otherwise() -> None:
+    graph, arms = make_graph("ring", 3), ArmPool(np.eye(2))
+    assert "'groups'" in make_suited("club", graph=graph, arms=arms, engine="sparse").explain()
+    assert "'sparse'" in make_suited("gob-lin", graph=graph, arms=arms, engine="sparse").explain()
+    assert "'groups'" not in make_suited("per-user-linucb", graph=graph, arms=arms, engine="auto").explain()
 
 
 def test_processes_end_after_a_few_units_where_policies_leave_a_fit_behind(folder: Path) -> None:

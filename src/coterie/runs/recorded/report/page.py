@@ -36,7 +36,7 @@ def _setup(outcome: Outcome) -> Iterator[str]:
                 yield f"Left out of the log: {what}, {count:,}."
     if outcome.study.left_out:
         yield f"Too slow for a quick run, and left out: {', '.join(outcome.study.left_out)}."
-    yield "Nothing was tuned on the data. Every policy met the same users and candidates; a trial is a seed of these."
+    yield "No setting was tuned on this log. Every policy met the same users and candidates; a trial is one seed."
 
 
 def _world_line(outcome: Outcome, world: LogWorld) -> str:
