@@ -120,9 +120,15 @@ def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay() -> None:
         user, arm = int(rng.integers(40)), int(rng.integers(len(ARMS)))
         observed.add((user, arm), user, arm, float(taste[user, arm] + 0.1 * rng.normal()))
     evidence = Evidence(Parts.of(EVEN, ARMS), observed)
-    found = without_idle_parts(evidence, HYPER._replace(own=0.0, common=0.0, lengthscale=-3.0, noise=-4.0))
+    rough = HYPER._replace(graph=0.0, own=-0.5, common=-3.0, ridge=-2.0, lengthscale=-3.0, noise=-4.0)
+    found = without_idle_parts(evidence, rough, reaches_all=True)
     assert found.common == NONE
-    assert found.own == 0.0
+    assert found.own == -0.5
+    for alone in (
+        without_idle_parts(evidence, rough, reaches_all=False),
+        without_idle_parts(evidence, rough._replace(graph=-2.0), reaches_all=True),
+    ):
+        assert alone.common == -3.0  # users learn from others in some way
     prior = Prior.of(Parts.of(EVEN, ARMS), 1.0)
     assert np.isfinite(fit(evidence, prior, found, corners=False)[1])  # from where it was left out
 

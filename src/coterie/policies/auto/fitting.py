@@ -14,6 +14,7 @@ STEPS = 25
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NONE = -60.0  # the log variance of a part that is not there
+STRONG = 3.0  # of a log evidence: what is called strong
 MOSTLY, SURELY = 0.8, 0.25  # of rewards that are one of two values: the noise's share of their variance, and its spread
 
 
@@ -110,15 +111,17 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> t
     return best, -least
 
 
-def without_idle_parts(evidence: Explaining, hyper: Hyper) -> Hyper:
-    """Returns the hyperparameters without the own and the common part where rewards are as likely without it.
+def without_idle_parts(evidence: Explaining, hyper: Hyper, *, reaches_all: bool) -> Hyper:
+    """Returns the hyperparameters without the own and the common part, unless rewards are 20 times likelier with it.
 
     The prior keeps a part that nothing speaks for at a thousandth of the variance rather than at none; over thousands
-    of rewards so much is learned of it that choices go by it.
+    of rewards so much is learned of it that choices go by it. Users always learn from others in some way: the common
+    part stays unless the graph has more than half of the variance, and reaches all but a few.
     """
-    found = hyper
-    for part in ("common", "own"):
+    found, follows_graph = hyper, reaches_all and hyper.shares()["graph"] > 0.5
+    for part in ("common", "own") if follows_graph else ("own",):
         bare = found._replace(**{part: NONE})
-        if evidence.value_and_gradient(np.array(bare))[0] >= evidence.value_and_gradient(np.array(found))[0]:
+        without, value = (evidence.value_and_gradient(np.array(each))[0] for each in (bare, found))
+        if without >= value - STRONG:
             found = bare
     return found

@@ -6,6 +6,8 @@ from functools import partial
 from math import log, sqrt
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from coterie.errors import FAILURES
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels import ArmPool
@@ -23,6 +25,7 @@ from coterie.policies.fitting import fit_model
 from coterie.policies.rules.widths import Width
 
 AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
+NEARLY_ALL = 0.9
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
 
 
@@ -59,8 +62,8 @@ class LargeAutoPolicy(AutoPolicy):
 
     Among more than 500 users it explores by the width asked for times sqrt(rewards / (users met x features of an arm)),
     at most 1: what exploring tells of a user pays when they come again, and until users have had as many rewards as
-    arms have features it mostly does not. And an own or a common part is left out where the rewards of a fit are as
-    likely without it.
+    arms have features it mostly does not. And an own or a common part is left out unless the rewards of a fit are 20
+    times likelier with it.
 
     A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
     its model follows the change as it does rewards.
@@ -220,11 +223,14 @@ class LargeAutoPolicy(AutoPolicy):
         prior, evidence = self._prior(variance), self.ground.evidence(history, t, shift)
         start = self.hyper if self.fits else prior.centre
         seen = deepcopy(history.state())  # by now the columns are the model's own, and go on changing
-        find = partial(_found, evidence, prior, start, t, few=self._are_few())
+        find = partial(_found, evidence, prior, start, t, self._kind())
         return self._begin(t, shift, seen, self.ground, find)
 
     def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
-        return _found(evidence, prior, start, t, few=self._are_few())
+        return _found(evidence, prior, start, t, self._kind())
+
+    def _kind(self) -> "Kind":
+        return Kind(few=self._are_few(), reaches_all=float(np.mean(self.graph.degrees > 0)) >= NEARLY_ALL)
 
     def _evidence(self, t: int, shift: float) -> Evidence:
         return self.ground.evidence(self._model.history, t, shift)
@@ -284,10 +290,17 @@ class LargeAutoPolicy(AutoPolicy):
                 self._follow_up(self._begun, *step)
 
 
-def _found(evidence: Explaining, prior: Prior, start: Hyper, t: int, *, few: bool) -> Hyper:
+class Kind(NamedTuple):
+    """What a fit has to know of the graph: whether users are few, and whether nearly all have edges."""
+
+    few: bool
+    reaches_all: bool
+
+
+def _found(evidence: Explaining, prior: Prior, start: Hyper, t: int, kind: Kind) -> Hyper:
     """Returns the hyperparameters that t rewards call for; among many users without parts that are idle."""
     found = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
-    return found if few else without_idle_parts(evidence, found)
+    return found if kind.few else without_idle_parts(evidence, found, reaches_all=kind.reaches_all)
 
 
 def make_large_auto_policy(
