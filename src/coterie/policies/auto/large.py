@@ -18,7 +18,7 @@ from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Explaining, Prior, fit, without_idle_parts
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
-from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant
+from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant, is_two_valued
 from coterie.policies.auto.neighbourhoods import FEW, Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
@@ -63,7 +63,7 @@ class LargeAutoPolicy(AutoPolicy):
     Among more than 500 users it explores by the width asked for times sqrt(rewards / (users met x features of an arm)),
     at most 1: what exploring tells of a user pays when they come again, and until users have had as many rewards as
     arms have features it mostly does not. And an own or a common part is left out unless the rewards of a fit are 20
-    times likelier with it.
+    times likelier with it. Rewards of two values are then taken to be mostly noise, since hardly a pair comes again.
 
     A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
     its model follows the change as it does rewards.
@@ -228,6 +228,10 @@ class LargeAutoPolicy(AutoPolicy):
 
     def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
         return _found(evidence, prior, start, t, self._kind())
+
+    def _prior(self, variance: float) -> Prior:
+        two_valued = not self._are_few() and is_two_valued(self._model.history)
+        return Prior.of(self.ground, variance, two_valued=two_valued)
 
     def _kind(self) -> "Kind":
         return Kind(few=self._are_few(), reaches_all=float(np.mean(self.graph.degrees > 0)) >= NEARLY_ALL)

@@ -88,7 +88,7 @@ class AutoPolicy(Policy):
         """Returns what decisions depend on beside the settings, all that was learned of hyperparameters included."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
         # Once the graph has changed without a fit since, the mean gain is the one that was followed, to the bit.
-        gain = self._mean_gain if self._parts is None else None
+        gain = self._mean_gain if self._parts is None and self._mean_gain > 0 else None
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "mean_gain": gain}
         return super().state() | learned | {"normalised": self._normalised}
 
@@ -213,7 +213,7 @@ class AutoPolicy(Policy):
 
     def _prior(self, variance: float) -> Prior:
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
-        return Prior.of(self.ground, variance, two_valued=is_two_valued(self._model.history))
+        return Prior.of(self.ground, variance)
 
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         """Takes note of what the belief was made with."""
