@@ -1,5 +1,7 @@
 """A study on logs in words: whether the graph helped, by how much, and for whom."""
 
+from collections.abc import Mapping
+
 from coterie.runs.recorded.outcome import LogWorld, Outcome
 from coterie.runs.recorded.report.numbers import Gain, gain, thirds
 from coterie.runs.report.numbers import Estimate
@@ -76,22 +78,25 @@ def _sure(gap: Estimate) -> str:
 
 def _controls(outcome: Outcome, world: LogWorld, found: Gain) -> str:
     """Returns what wrong graphs did: users permuted, and rewired with everyone's number of friends kept."""
-    policy, told = outcome.study.reference, []
-    rewired: Gain | None = None
-    for graph, name in (("permuted", "with users permuted"), ("rewired", "rewired")):
-        label = outcome.variant(policy, graph)
-        against = gain(world, policy, label) if label else None
-        if against is not None:
-            told.append(f"{against.other:.3f} {name}")
-            rewired = against if graph == "rewired" else rewired
-    if not told:
+    policy, names = outcome.study.reference, {"permuted": "with users permuted", "rewired": "rewired"}
+    labels = {graph: outcome.variant(policy, graph) for graph in names}
+    tried = {graph: gain(world, policy, label) for graph, label in labels.items() if label}
+    known = {graph: against for graph, against in tried.items() if against is not None}
+    if not known:
         return ""
-    hubs = ", so that friends had no part in it" if direction(found.gap) > 0 and _as_good(rewired) else ""
-    return f"; as controls, {' and '.join(told)}{hubs}"
+    told = " and ".join(f"{against.other:.3f} {names[graph]}" for graph, against in known.items())
+    return f"; as controls, {told}{_what_wrong_graphs_had(known, found)}"
 
 
-def _as_good(rewired: Gain | None) -> bool:
-    return rewired is not None and direction(rewired.gap) <= 0
+def _what_wrong_graphs_had(controls: Mapping[str, Gain], found: Gain) -> str:
+    """Returns what is left of a gain once wrong graphs are looked at, where that is not all."""
+    if direction(found.gap) <= 0:
+        return ""
+    if "rewired" in controls and direction(controls["rewired"].gap) <= 0:
+        return ", so that friends had no part in it"
+    if min(each.gap.mean for each in controls.values()) < found.gap.mean / 2:
+        return ", so that most of it comes with a wrong graph too"
+    return ""
 
 
 def _whom(world: LogWorld, policy: str, alone: str, found: Gain) -> str:
