@@ -81,27 +81,27 @@ class Table(History):
         return self._column("users")
 
     @property
-    def arms(self) -> Any:  # type: ignore[override] # as above
+    def arms(self) -> Any:  # type: ignore[override] # the base keeps a list or dict here
         """The arms of the rows."""
         return self._column("arms")
 
     @property
-    def counts(self) -> Any:  # type: ignore[override] # as above
+    def counts(self) -> Any:  # type: ignore[override] # the base keeps a list or dict here
         """How many rewards a row stands for."""
         return self._column("counts")
 
     @property
-    def means(self) -> Any:  # type: ignore[override] # as above
+    def means(self) -> Any:  # type: ignore[override] # the base keeps a list or dict here
         """Their means."""
         return self._column("means")
 
     @property
-    def scatters(self) -> Any:  # type: ignore[override] # as above
+    def scatters(self) -> Any:  # type: ignore[override] # the base keeps a list or dict here
         """Their sums of squares about the mean."""
         return self._column("scatters")
 
     @property
-    def rows(self) -> "Places":  # type: ignore[override] # as above
+    def rows(self) -> "Places":  # type: ignore[override] # the base keeps a list or dict here
         """Where a pair's row is, by the pair's number."""
         return Places(self, self._n_arms)
 
