@@ -141,7 +141,7 @@ def test_many_users_are_explored_as_far_as_rewards_allow(n_users: int, narrower:
     assert policy.width == (0.0 if narrower else 2.0)
     for user in (0, 1, 0, 0):
         policy.update(user, user, 1.0 + user)
-    assert policy.width == pytest.approx(2 * (4 / (2 * 3)) ** 0.5 if narrower else 2.0)
+    assert policy.width == pytest.approx(2 * 4 / (2 * 3) if narrower else 2.0)
     for _ in range(8):
         policy.update(0, 2, 1.0)
     assert policy.width == 2.0

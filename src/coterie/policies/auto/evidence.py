@@ -1,10 +1,11 @@
 """How well hyperparameters explain the rewards: log evidence of the observed pairs, with its gradient."""
 
 from math import exp, log, pi
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import lapack
+from scipy.linalg import blas, lapack
 
 from coterie.contracts import Array
 from coterie.models import History
@@ -18,9 +19,8 @@ Index = NDArray[np.intp]
 class Evidence:
     """Log p(rewards) of a collapsed history as a function of the hyperparameters. O(k^3) for k distinct pairs.
 
-    With M = Ku o Kx on the pairs + diag(noise / count), a = M^-1 means and W = a a' - M^-1, the sums of W o Kx over the
-    pairs of two users, and of W o Ku over the pairs of two arms, give every derivative. Pairs are distinct, so the part
-    of a a' is a product of small tables.
+    With M = Ku o Kx on the pairs + diag(noise / count), a = M^-1 means and W = M^-1 - a a', the sums of W o Kx over the
+    pairs of two users, and of W o Ku o the derivative of Kx over all pairs, give every derivative.
     """
 
     def __init__(self, parts: Parts, history: History, *, rows: Index | None = None) -> None:
@@ -30,38 +30,46 @@ class Evidence:
         self.parts = parts
         self._users, self._arms = history.user_array()[order], history.arm_array()[order]
         self._means, self._counts = history.mean_array()[order], history.count_array()[order]
-        self._scatter = float(np.array(history.scatters)[order].sum())
+        self._scatters = np.array(history.scatters)[order]
         self._repeats = float(self._counts.sum()) - len(order)
         self._by_user = _Blocks(self._users)
-        self._by_arm = _Blocks(self._arms)
         n_users, n_arms = parts.n_users, len(parts.products)
         self._user_places = (self._users[:, None] * n_users + self._users).ravel()
         self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
         self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
 
+    def value(self, hyper: Hyper, *, own_as_noise: bool = False) -> float:
+        """Returns the log evidence; where asked, with the own part as noise of the same variance on each reward."""
+        shared, noise = self._covariances(hyper), np.full(len(self._means), hyper.noise_var)
+        if own_as_noise:
+            noise += exp(hyper.own) * shared.arms.diagonal()[self._arms]
+        else:
+            shared.users[np.diag_indices(self.parts.n_users)] += exp(hyper.own)
+        matrix = self._on_pairs(shared)
+        matrix[np.diag_indices_from(matrix)] += noise / self._counts
+        factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1)
+        if failed:
+            return -np.inf
+        weights, _ = lapack.dpotrs(factor, self._means)
+        return -0.5 * (float(self._means @ weights) + _log_det(factor) + self._within_pairs(noise))
+
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
         h, parts = Hyper(*point), self.parts
-        n_users, n_arms = parts.n_users, len(parts.products)
-        graph, change = parts.graph_part(h.ridge)
-        smooth, w = parts.smooth_part(h.lengthscale), h.linear_share
-        user_cov = exp(h.graph) * graph + exp(h.common)
+        n_users, w = parts.n_users, h.linear_share
+        shared = self._covariances(h)
+        user_cov, _, graph, change, smooth = shared
         user_cov[np.diag_indices(n_users)] += exp(h.own)
-        arm_cov = (1 - w) * smooth + w * parts.products + exp(h.offset)
-        on_users, on_arms, both = self._room
-        user_cov.take(self._user_places, out=on_users.reshape(-1), mode="clip")
-        arm_cov.take(self._arm_places, out=on_arms.reshape(-1), mode="clip")
         noise = h.noise_var / self._counts
-        half, log_det = _half_inverse(np.multiply(on_users, on_arms, out=both), noise)
+        half, log_det = _half_inverse(self._on_pairs(shared), noise)
         if half is None:
             return -np.inf, np.zeros(len(point))
+        on_users, on_arms, _ = self._room
         weights = half @ self._means + self._means @ half
-        value = self._means @ weights + log_det + (len(self._means) + self._repeats) * LOG_2PI
-        value += self._repeats * h.noise + self._scatter / h.noise_var + float(np.log(self._counts).sum())
-        table = np.zeros((n_arms, n_users))
-        table[self._arms, self._users] = weights
-        users = table.T @ arm_cov @ table - _both(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
-        arms = table @ user_cov @ table.T - _both(self._by_arm.sums(np.multiply(half, on_users, out=on_users), n_arms))
+        value = self._means @ weights + log_det + self._within_pairs(np.full(len(self._means), h.noise_var))
+        half = _less_product(half, weights)
+        users = _both(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
+        on_users *= half
         turned = np.einsum("ij,ij->j", parts.eigenvectors, users @ parts.eigenvectors)
         gradient = np.array(
             [
@@ -69,36 +77,71 @@ class Evidence:
                 exp(h.own) * float(users.trace()),
                 exp(h.common) * float(users.sum()),
                 exp(h.graph) * float(turned @ change),
-                (1 - w) * exp(-2 * h.lengthscale) * float(np.vdot(arms, smooth * parts.squared_distance)),
-                w * (1 - w) * float(np.vdot(arms, parts.products - smooth)),
-                exp(h.offset) * float(arms.sum()),
-                self._scatter / h.noise_var - self._repeats + float((weights * weights - 2 * half.diagonal()) @ noise),
+                2 * (1 - w) * exp(-2 * h.lengthscale) * self._sum(on_users, smooth * parts.squared_distance, on_arms),
+                2 * w * (1 - w) * self._sum(on_users, parts.products - smooth, on_arms),
+                2 * exp(h.offset) * float(on_users.sum()),
+                2 * float(half.diagonal() @ noise) + self._repeats - float(self._scatters.sum()) / h.noise_var,
             ]
         )
-        return -0.5 * float(value), 0.5 * gradient
+        return -0.5 * float(value), -0.5 * gradient
+
+    def _sum(self, on_pairs: Array, on_arms: Array, room: Array) -> float:
+        """Returns the sum over all pairs of a matrix on pairs times one on arms."""
+        on_arms.take(self._arm_places, out=room.reshape(-1), mode="clip")
+        return float(np.vdot(on_pairs, room))
+
+    def _covariances(self, h: Hyper) -> "_Covariances":
+        """Returns what users and arms covary by, but for what is each user's own."""
+        graph, change = self.parts.graph_part(h.ridge)
+        smooth, w = self.parts.smooth_part(h.lengthscale), h.linear_share
+        arm_cov = (1 - w) * smooth + w * self.parts.products + exp(h.offset)
+        return _Covariances(exp(h.graph) * graph + exp(h.common), arm_cov, graph, change, smooth)
+
+    def _on_pairs(self, shared: "_Covariances") -> Array:
+        """Returns the covariance of the pairs, in the room for it; the other two hold those of users and arms."""
+        on_users, on_arms, both = self._room
+        shared.users.take(self._user_places, out=on_users.reshape(-1), mode="clip")
+        shared.arms.take(self._arm_places, out=on_arms.reshape(-1), mode="clip")
+        return np.multiply(on_users, on_arms, out=both)
+
+    def _within_pairs(self, noise: Array) -> float:
+        """Returns the part of -2 log evidence that rewards of the same pair have, and what does not change."""
+        value = (len(self._means) + self._repeats) * LOG_2PI + float(np.log(self._counts).sum())
+        return value + float((self._counts - 1) @ np.log(noise) + self._scatters @ (1 / noise))
+
+
+class _Covariances(NamedTuple):
+    """What users and arms covary by, and what that was made of: G, its spectrum's derivative, and SE."""
+
+    users: Array
+    arms: Array
+    graph: Array
+    change: Array
+    smooth: Array
 
 
 class _Blocks:
-    """Sums of a matrix over the rows and columns that belong to the same thing."""
+    """Sums of a matrix over the rows and columns that belong to the same thing; those of one thing come together."""
 
     def __init__(self, labels: Index) -> None:
-        self._order = np.argsort(labels, kind="stable")
-        ordered = labels[self._order]
-        self._starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-        self._seen = ordered[self._starts]
-        self._sorted = bool((self._order == np.arange(len(labels))).all())
+        self._starts = np.flatnonzero(np.r_[True, labels[1:] != labels[:-1]])
+        self._seen = labels[self._starts]
 
     def sums(self, matrix: Array, size: int) -> Array:
         """Returns the sums, a row and a column for each of `size` things."""
-        rows = np.add.reduceat(matrix if self._sorted else matrix[self._order], self._starts, axis=0)
-        columns = rows if self._sorted else rows[:, self._order]
         out = np.zeros((size, size))
-        out[np.ix_(self._seen, self._seen)] = np.add.reduceat(columns, self._starts, axis=1)
+        rows = np.add.reduceat(matrix, self._starts, axis=0)
+        out[np.ix_(self._seen, self._seen)] = np.add.reduceat(rows, self._starts, axis=1)
         return out
 
 
 def _both(half: Array) -> Array:
     return np.asarray(half + half.T)
+
+
+def _less_product(half: Array, weights: Array) -> Array:
+    """Returns H - a a' / 2, in the place of H."""
+    return np.asarray(blas.dger(-0.5, weights, weights, a=half.T, overwrite_a=1).T)
 
 
 def _half_inverse(matrix: Array, noise: Array) -> tuple[Array | None, float]:
@@ -111,7 +154,11 @@ def _half_inverse(matrix: Array, noise: Array) -> tuple[Array | None, float]:
     factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1)  # symmetric: its transpose is in Fortran order
     if failed:
         return None, 0.0
-    log_det = 2 * float(np.log(factor.diagonal()).sum())
+    log_det = _log_det(factor)
     upper, _ = lapack.dpotri(factor, lower=0, overwrite_c=1)
     upper[np.diag_indices_from(upper)] *= 0.5
     return np.asarray(upper.T), log_det
+
+
+def _log_det(factor: Array) -> float:
+    return 2 * float(np.log(factor.diagonal()).sum())

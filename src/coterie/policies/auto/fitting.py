@@ -1,7 +1,7 @@
 """Hyperparameters by evidence: weak priors that follow the rewards' own scale, and a climb from where it stood."""
 
 from dataclasses import dataclass
-from math import inf, log
+from math import exp, inf, log
 from typing import Protocol
 
 import numpy as np
@@ -111,17 +111,31 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> t
     return best, -least
 
 
-def without_idle_parts(evidence: Explaining, hyper: Hyper, *, reaches_all: bool) -> Hyper:
+class Weighing(Explaining, Protocol):
+    """Anything that also says how well they explain the rewards if what is each user's own were noise."""
+
+    def value(self, hyper: Hyper, *, own_as_noise: bool = False) -> float:
+        """Returns the log evidence."""
+        ...
+
+
+def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -> Hyper:
     """Returns the hyperparameters without the own and the common part, unless rewards are 20 times likelier with it.
 
     The prior keeps a part that nothing speaks for at a thousandth of the variance rather than at none; over thousands
     of rewards so much is learned of it that choices go by it. Users always learn from others in some way: the common
     part stays unless the graph has more than half of the variance, and reaches all but a few.
+
+    What is a user's own must tie their rewards together. Its variance differs from arm to arm, as that of rewards of
+    two values does, so it may explain rewards of users who came once: it is weighed against noise of this variance,
+    and turns into noise if that does as well.
     """
-    found, follows_graph = hyper, reaches_all and hyper.shares()["graph"] > 0.5
-    for part in ("common", "own") if follows_graph else ("own",):
-        bare = found._replace(**{part: NONE})
-        without, value = (evidence.value_and_gradient(np.array(each))[0] for each in (bare, found))
-        if without >= value - STRONG:
+    found = hyper
+    if evidence.value(found, own_as_noise=True) >= evidence.value(found) - STRONG:
+        noise = found.noise_var + exp(found.own) * (1 + exp(found.offset))
+        found = found._replace(own=NONE, noise=log(noise))
+    if reaches_all and found.shares()["graph"] > 0.5:
+        bare = found._replace(common=NONE)
+        if evidence.value(bare) >= evidence.value(found) - STRONG:
             found = bare
     return found

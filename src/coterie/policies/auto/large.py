@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
-from math import log, sqrt
+from math import log
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +16,7 @@ from coterie.models import History, Model
 from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Explaining, Prior, fit, without_idle_parts
+from coterie.policies.auto.fitting import Prior, Weighing, fit, without_idle_parts
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
 from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant, is_two_valued
 from coterie.policies.auto.neighbourhoods import FEW, Neighbourhoods
@@ -99,7 +99,7 @@ class LargeAutoPolicy(AutoPolicy):
             return self._width
         history = self._model.history
         assert isinstance(history, Table)
-        return self._width * min(1.0, sqrt(self.n_rewards / (max(history.n_met, 1) * self._ground.dimension)))
+        return self._width * min(1.0, self.n_rewards / (max(history.n_met, 1) * self._ground.dimension))
 
     @width.setter
     def width(self, width: Width) -> None:
@@ -226,7 +226,7 @@ class LargeAutoPolicy(AutoPolicy):
         find = partial(_found, evidence, prior, start, t, self._kind())
         return self._begin(t, shift, seen, self.ground, find)
 
-    def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
+    def _found(self, evidence: Any, prior: Prior, start: Hyper, t: int) -> Hyper:
         return _found(evidence, prior, start, t, self._kind())
 
     def _prior(self, variance: float) -> Prior:
@@ -301,7 +301,7 @@ class Kind(NamedTuple):
     reaches_all: bool
 
 
-def _found(evidence: Explaining, prior: Prior, start: Hyper, t: int, kind: Kind) -> Hyper:
+def _found(evidence: Weighing, prior: Prior, start: Hyper, t: int, kind: Kind) -> Hyper:
     """Returns the hyperparameters that t rewards call for; among many users without parts that are idle."""
     found = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
     return found if kind.few else without_idle_parts(evidence, found, reaches_all=kind.reaches_all)
