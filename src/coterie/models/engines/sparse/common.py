@@ -15,7 +15,9 @@ from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.growing import Growth
 from coterie.kernels.rows import Room
+from coterie.models.engines.sparse.balance import Balance
 from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
+from coterie.models.engines.sparse.energy import Calm, is_calm, strain
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.joint import Joint, Stop
 from coterie.models.engines.sparse.residual import SAFETY, Residual
@@ -24,6 +26,8 @@ LOOK_GROWTH, FEW_GROWTH, MANY_GROWTH = 1.125, 1.25, 2.0
 USERS_A_REWARD, SOON_UP_TO = 400, 20_000  # a look costs about as much as so many users' share of a reward
 WORTH_MOVING = 0.02
 MOST_MOVES = 8
+KEPT = 0.95  # of eps: prior stds are known to within a fortieth
+MOST_BALANCED = 4
 EXACT = 1e-3
 ROUNDING = 1e-12
 CUT = 1e-9
@@ -34,8 +38,10 @@ MOST_USERS = 1000  # of a half
 class Common:
     """The common weights as they are applied, and an upper bound of their covariance.
 
-    Among few users they are solved for with everything else after each reward. Among many they are looked at ever more
-    rarely, and moved where that matters: a move changes the residual of every user with data. O(users x features).
+    Among few users they are solved for with everything else after each reward. Among more users whose number x ridge is
+    small, up to 20,000, everybody is moved together with them until no mean can be off by more than eps of its std.
+    Among others they are looked at ever more rarely, and moved where that matters: a move changes the residual of every
+    user with data. O(users x features).
 
     Attributes:
         pull: L_rho 1, one number for each user.
@@ -49,6 +55,7 @@ class Common:
         width = kernel.features.shape[1]
         self._kernel, self._eps, self._room = kernel, eps, Room()
         self.total = np.zeros((width, width))  # of all users' blocks
+        self._balance = Balance(kernel)
         self.pull, self.spread = np.full(kernel.n_users, kernel.ridge), np.ones(kernel.n_users)
         self._measure()
         self._forget()
@@ -70,6 +77,7 @@ class Common:
         Where some covariance may have grown the bound starts from the prior again, until the next reward.
         """
         self._kernel = kernel
+        self._balance.follow(kernel, growth)
         if not kernel.normalised:
             self._room.lengthen(self, kernel.n_users, pull=kernel.ridge, spread=1.0)
         self._measure()
@@ -91,13 +99,29 @@ class Common:
         """Returns what the equation of the common weights leaves over, but for the residuals. O(users x features)."""
         return np.asarray(self.pull @ residual.weights - residual.shift / self._kernel.common)
 
+    def border(self, residual: Residual) -> Array:
+        """Returns what the equation of the common weights leaves over. O(users x features)."""
+        return np.asarray(self.excess(residual) + residual.left.sum(axis=0))
+
+    def strain(self, residual: Residual) -> float:
+        """Returns by how much of its std a mean can be off, at most. O(edges x features) for each step of a solve."""
+        exact = strain(self._kernel, residual.left, self.border(residual), KEPT * self._eps)
+        return exact + self._rounding_strain(residual)
+
+    def _rounding_strain(self, residual: Residual) -> float:
+        kernel, of_rows = self._kernel, residual.rounding * self._kernel.shape
+        of_border = self._rounding(residual) + float(of_rows.sum())
+        return float(np.linalg.norm(of_rows) / np.sqrt(kernel.ridge) + of_border * np.sqrt(kernel.common))
+
     def doubt(self, residual: Residual) -> float:
         """Returns how far the common weights can be from their exact mean, at most. O(users x features)."""
         left = np.linalg.norm(residual.left, axis=1) + residual.rounding * self._kernel.shape
         exact = float(np.linalg.norm(self.excess(residual)))
+        return self.size * (exact + self._rounding(residual) + float(self.spread @ left))
+
+    def _rounding(self, residual: Residual) -> float:
         terms = np.abs(self.pull) + self._kernel.diagonal  # whose sums and differences the pull is made of
-        rounding = ROUNDING * float(terms @ np.linalg.norm(residual.weights, axis=1))
-        return self.size * (exact + rounding + float(self.spread @ left))
+        return ROUNDING * float(terms @ np.linalg.norm(residual.weights, axis=1))
 
     def gain(self) -> float:
         """Returns a lower bound of what was learned of the common weights, log det(prior covariance / covariance)."""
@@ -106,8 +130,9 @@ class Common:
 
     # Learning
 
-    def add(self, row: Array, noise: float) -> None:
+    def add(self, user: int, row: Array, noise: float) -> None:
         """Adds a reward that a user's block has grown by."""
+        self._balance.add(user, row, noise)
         self.total += np.outer(row, row / noise)
         self._count += 1
 
@@ -115,6 +140,8 @@ class Common:
         """Goes on after a reward that the table has; returns by how much the trace of the covariance fell."""
         if residual.few:
             self.solve(residual, data)
+        elif residual.slow:
+            self._keep(residual, data, most)
         elif self._count >= self._next_look:
             self._next_look = self._later_look()
             self._move(residual, data, most)
@@ -128,6 +155,7 @@ class Common:
     def fit(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
         self.total = sum((data.block(user) for user in users_of(data)), np.zeros_like(self.total))
+        self._balance.between = None
         self._count = max(data.table.n_observations, 1)
         self._next_look, self._next_bound = self._later_look(), float(self._count)
         self._bound(residual, data)
@@ -139,7 +167,7 @@ class Common:
     def solve(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
         """Solves for the weights of all users and the common ones by conjugate gradients, from where they are."""
         joint = Joint(self._kernel, data, self.precision_above())
-        border = self.excess(residual) + residual.left.sum(axis=0)
+        border = self.border(residual)
         more, left = joint.solve(np.vstack([residual.left, border]), self._stop(residual), progress)
         residual.weights += more[:-1]
         residual.shift = residual.shift + more[-1]
@@ -151,12 +179,41 @@ class Common:
         mass, eye = float(self.pull.sum()), np.eye(len(self.total))
         return symmetric(eye / self._kernel.common + mass * np.linalg.solve(mass * eye + self.total, self.total))
 
-    def _stop(self, residual: Residual) -> Stop:
-        """Among few users the bounds of the two parts of the error add up to eps at most; among many only the first."""
+    def _stop(self, residual: Residual) -> Stop | Calm:
+        """Among few users the bounds of the two parts of the error add up to eps at most; among many only the first.
+
+        Where users are slow to settle it is the energy of both.
+        """
+        if residual.slow:
+            return Calm(self._kernel, SAFETY * self._eps)
         stds = np.sqrt(self._kernel.user_variances())
         goal = SAFETY * self._eps * float(np.min(stds / self.spread)) / self.size
         spread = self.spread if residual.few else np.zeros_like(self.spread)
         return Stop(SAFETY * residual.threshold * self._kernel.shape, spread, SAFETY * goal)
+
+    def _keep(self, residual: Residual, data: DataBlocks, most: int) -> None:
+        """Brings every mean to within eps: by pushes, steps of all users, and where these fail a solve for everybody.
+
+        Users may wait with more than the threshold once everything together is within eps.
+        """
+        residual.repair(data, most)
+        for _ in range(MOST_BALANCED):
+            if self._is_kept(residual):
+                return
+            self._move_all(residual, data)
+            if self._is_kept(residual):
+                return
+            residual.repair(data, most)
+        self.solve(residual, data)
+
+    def _is_kept(self, residual: Residual) -> bool:
+        goal = KEPT * self._eps - self._rounding_strain(residual)
+        return is_calm(self._kernel, residual.left, self.border(residual), max(goal, 0.0))
+
+    def _move_all(self, residual: Residual, data: DataBlocks) -> None:
+        sums = residual.together.total, self.total
+        along, step = self._balance.step(data, *sums, self._kernel.null @ residual.left, self.border(residual))
+        residual.move(data, along, step)
 
     def _move(self, residual: Residual, data: DataBlocks, most: int) -> None:
         """Moves the common weights towards what balances the excess; by a bound of S, so never too far."""
@@ -240,13 +297,15 @@ class Common:
         """Returns what `take` makes the same from, to the bit."""
         marks = {"count": self._count, "next_look": self._next_look, "next_bound": self._next_bound}
         held = {"covariance": self.covariance, "size": self.size, "halves": self.halves}
+        if self._balance.between is not None:
+            held |= {"between": self._balance.between}
         return marks | {"total": self.total} | held
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.total, self.covariance, self.size = state["total"], state["covariance"], state["size"]
         self._count, self._next_look, self._next_bound = state["count"], state["next_look"], state["next_bound"]
-        self.halves = state["halves"]
+        self.halves, self._balance.between = state["halves"], state.get("between")
 
 
 def users_of(data: DataBlocks) -> list[int]:

@@ -30,7 +30,7 @@ class Held(ConditionedModel):
     stages = False
     kernel: GraphKernel
     history: Table
-    _doubted: float
+    _doubted: tuple[float, float] | None  # of the common weights and of all means, if known by now
     _grown: GraphKernel | None = None
     _sums_are_old: bool
     _everybody: Array | None  # the weights of all users, as they were when last asked for
@@ -98,7 +98,7 @@ class Held(ConditionedModel):
         own, common = self.kernel.own, self.kernel.common
         self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
         self._common = Common(self.kernel, self.eps) if common > 0 else None
-        self._doubted, self._sums_are_old = -1.0, False  # not computed yet, and nothing to sum
+        self._doubted, self._sums_are_old = None, False  # not computed yet, and nothing to sum
         self._everybody = None
         self._attach()
 

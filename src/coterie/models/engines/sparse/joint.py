@@ -7,6 +7,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.models.engines.sparse.blocks import DataBlocks
+from coterie.models.engines.sparse.energy import Calm
 from coterie.models.engines.sparse.everywhere import MOST_STEPS, Everywhere, Progress
 
 
@@ -46,7 +47,7 @@ class Joint:
         out[-1] = rows[-1] / self._kernel.common + pulled.sum(axis=0)
         return out
 
-    def solve(self, right: Array, stop: Stop, progress: Progress | None = None) -> tuple[Array, Array]:
+    def solve(self, right: Array, stop: Stop | Calm, progress: Progress | None = None) -> tuple[Array, Array]:
         """Returns a solution and what it leaves over, by preconditioned conjugate gradients."""
         found, left = np.zeros_like(right), right.copy()
         ready = self._preconditioned(left)

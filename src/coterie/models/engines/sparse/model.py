@@ -25,8 +25,8 @@ class SparseModel(Reading):
     The precision of all weights is A = L_rho (x) I plus one block for each user with data. A reward is one local solve
     z = A^-1 (e_u (x) features): the weights move along z, the residual b - A w is kept exactly however early the solve
     stops, and it is pushed on where it exceeds a threshold, `max_work` at a time; the rest waits for the next reward.
-    Among a thousand users or fewer, and where users x ridge is below a thousand, nothing waits: what pushes do not
-    settle soon, conjugate gradients do.
+    Among a thousand users or fewer, and where users x ridge is below a thousand, nothing waits that matters: what
+    pushes do not settle soon, conjugate gradients do.
 
     `error_bound` says how far a mean can be from the exact one, and it is true. Once nothing waits it is at most `eps`
     of the user's prior std, but for the hundredth of users with the highest degrees.
@@ -37,8 +37,9 @@ class SparseModel(Reading):
 
     A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
     weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
-    are within `eps`. Among more the common weights follow ever more rarely; `error_bound` is then true, but may be
-    loose: it adds up the residuals of all users.
+    are within `eps`; up to 20,000 also where users x ridge is below a thousand: all move together, O(edges x features)
+    a reward. Among others the common weights follow ever more rarely; `error_bound` is then true, but may be loose: it
+    adds up the residuals of all users.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
@@ -148,11 +149,11 @@ class SparseModel(Reading):
     def _mend(self) -> None:
         """Goes on where a reward leaves residuals; where common weights are known better, kept variances grow stale."""
         self._everybody = None
-        if self._common is None or not self._residual.few:
+        if self._common is None or not (self._residual.few or self._residual.slow):
             self._residual.repair(self._data, self.max_work)
         if self._common is None:
             return
-        fell, self._doubted = self._common.follow(self._residual, self._data, self.max_work), -1.0
+        fell, self._doubted = self._common.follow(self._residual, self._data, self.max_work), None
         if fell > 0:
             self._marginals.age(np.inf if self._residual.few else fell, float(np.median(self.kernel.user_variances())))
 
@@ -176,7 +177,7 @@ class SparseModel(Reading):
             row, value, noise = self._own.shared(user, row, value, noise)
         if self._common is not None:
             value -= float(row @ self._residual.shift)
-            self._common.add(row, noise)
+            self._common.add(user, row, noise)
         self._solve(user, row)
         about = float(row @ work.solution[0])
         gap = value - float(row @ self._residual.weights[user])
@@ -235,8 +236,8 @@ class SparseModel(Reading):
             self._common.regraph(self.kernel, growth)
         if growth.covariance_grows:
             self._marginals.forget()
-        self._sums_are_old, self._doubted = self._sums_are_old or bool(growth.diagonal), -1.0
-        if self._residual.few:
+        self._sums_are_old, self._doubted = self._sums_are_old or bool(growth.diagonal), None
+        if self._residual.few or self._residual.slow:
             self._mend()
         else:  # common weights are looked at again after the next reward
             self._residual.repair(self._data, self.max_work)
@@ -274,7 +275,7 @@ class SparseModel(Reading):
         sound = max(mean, variance) <= tolerance
         if not sound:
             self._data.renew()
-            self._doubted = -1.0
+            self._doubted = None
             if self._own is not None:
                 self._own.renew()
             self._residual.take_residual(fresh)
@@ -283,10 +284,12 @@ class SparseModel(Reading):
 
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it states."""
-        loose = self._common is not None and not self._residual.few
+        kept = self._residual.few or self._residual.slow
+        loose = self._common is not None and not kept
+        waiting = 0 if self._residual.slow else self.n_waiting  # who waits is within `eps` there
         doubt = " What all have in common may be off by more: `error_bound` says how far." if loose else ""
         return (
-            f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
+            f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {waiting} "
             f"users whose residual waits; {len(self._data)} users have a matrix of their data by now, "
             f"{len(self._marginals)} a variance kept. "
             f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "

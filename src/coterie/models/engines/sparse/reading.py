@@ -8,6 +8,7 @@ from coterie.contracts import Array
 from coterie.models.base import Index
 from coterie.models.engines.sparse.batch import likelihood
 from coterie.models.engines.sparse.certainty import Certain
+from coterie.models.engines.sparse.common import Common
 from coterie.models.engines.sparse.held import Held
 from coterie.models.engines.sparse.mixed import MixedBounds
 from coterie.models.engines.sparse.pulls import shared_field, whole_products
@@ -58,7 +59,8 @@ class Reading(Held):
         Users are rows of the graph, arms rows of the pool. The exact mean is that of the kernel's features; what these
         miss of the arm kernel, as `explain()` says, comes on top.
 
-        By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
+        By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v. With a
+        common part among users whose number x ridge is small, the energy of all residuals bounds it better.
         """
         return self._error(self.checked_user(user), self.checked_arms(arms))
 
@@ -67,12 +69,17 @@ class Reading(Held):
         if self._own is not None:
             size = np.linalg.norm(self._own.rows(user, self._rows(arms))[0], axis=1)
         bound = np.asarray(self._residual.level() * self.kernel.reach[user] * size)
-        return bound if self._common is None else bound + self._doubt() * self._common.spread[user] * size
+        if self._common is None:
+            return bound
+        doubt, strain = self._doubts(self._common)
+        bound += doubt * self._common.spread[user] * size
+        return bound if strain == np.inf else np.asarray(np.minimum(bound, strain * self.std_bound(user, arms)))
 
-    def _doubt(self) -> float:
-        """Returns how far the common weights can be off, computed once after each change."""
-        if self._doubted < 0 and self._common is not None:
-            self._doubted = self._common.doubt(self._residual)
+    def _doubts(self, common: Common) -> tuple[float, float]:
+        """Returns how far the common weights can be off, and means in units of their stds; once after each change."""
+        if self._doubted is None:
+            strain = common.strain(self._residual) if self._residual.slow else np.inf
+            self._doubted = common.doubt(self._residual), strain
         return self._doubted
 
     def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:

@@ -11,7 +11,7 @@ from coterie.kernels.growing import Growth
 from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.blocks import LACKING, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
-from coterie.models.engines.sparse.together import Together
+from coterie.models.engines.sparse.together import Step, Together
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 
 ROUNDING = 1e-13
@@ -20,8 +20,9 @@ UNIT = 2.3e-16
 ROUNDED_OFF = 0.05  # of the threshold: then the residual is computed anew
 SLOW = 1000  # below so many users x ridge, pushes take too long over what users have in common
 SAFETY = 0.5
+PUSHED = 0.5  # of what residuals may amount to
 NOT_HUBS = 0.99
-FEW = 1000
+FEW, MOST_SLOW = 1000, 20_000
 ROUNDS_AMONG_FEW = 5
 
 
@@ -31,6 +32,7 @@ class Residual:
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
     prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
     held to it everybody would pay for the hub. In units of reward its mean is off by half more than others' at most.
+    Where users with a common part are slow to settle, it is such that the energy of all residuals is about right.
     It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
     """
 
@@ -38,6 +40,7 @@ class Residual:
         self.eps = eps
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
+        self.few, self.slow = is_few(kernel), is_slow(kernel)
         self._measure()
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
         self.shift = np.zeros(shape[1])  # weights that all have in common, and that nobody's own include
@@ -47,7 +50,6 @@ class Residual:
         self._rounding, self._uneven, self._room = 0.0, 1.0, Room()
         self._largest, self._refreshed = 0.0, 0.0  # the largest weights so far, and the rounding of the last refresh
         self.together = Together(kernel)
-        self.few = is_few(kernel)
 
     def _measure(self) -> None:
         kernel = self._kernel
@@ -57,6 +59,9 @@ class Residual:
         # Half is for what the common weights may be off by.
         allowed = self.eps if kernel.common == 0 else SAFETY * self.eps
         self.threshold = allowed / float(np.quantile(demands, NOT_HUBS, method="higher"))
+        if self.slow:
+            # What is left at each user adds to the energy by about its square / diagonal.
+            self.threshold = PUSHED * self.eps / float(np.sqrt(np.sum(kernel.shape**2 / kernel.diagonal)))
         self._measured = len(demands)
         self._steepest, self._flattest = float(np.max(kernel.diagonal / kernel.shape)), float(np.min(kernel.shape))
 
@@ -123,8 +128,17 @@ class Residual:
 
     def _move_together(self, data: DataBlocks) -> None:
         step = self.together.step(data, self.left, self.threshold)
-        if step is None:
-            return
+        if step is not None:
+            self._take_step(step)
+
+    def move(self, data: DataBlocks, along: Array, shift: Array) -> None:
+        """Moves all weights along the null vector and the common ones by this, to the rows' residual exactly."""
+        field = self._kernel.null[:, None] * along
+        changed = self._kernel.ridge * field + Everywhere(self._kernel, data).blocks_times(field + shift)
+        self.shift = self.shift + shift
+        self._take_step(Step(field, changed))
+
+    def _take_step(self, step: Step) -> None:
         self.weights += step.weights
         self.left -= step.residual
         self._largest += float(np.max(np.abs(step.weights)) * np.sqrt(step.weights.shape[1]))
@@ -198,7 +212,9 @@ class Residual:
 
     def _lengthen(self, n_users: int) -> None:
         self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
-        self.few = self.few and is_few(self._kernel)
+        self.few, before, self.slow = self.few and is_few(self._kernel), self.slow, is_slow(self._kernel)
+        if self.slow != before:
+            self._measured = 0  # another threshold holds
         if n_users > len(self._ring):
             queue = self._queue()
             self._ring = np.zeros(2 * n_users, dtype=np.int64)
@@ -286,6 +302,14 @@ def is_few(kernel: GraphKernel) -> bool:
     What all users have in common decays by the ridge alone.
     """
     return kernel.n_users <= FEW or (kernel.n_users * kernel.ridge < SLOW and not kernel.common)
+
+
+def is_slow(kernel: GraphKernel) -> bool:
+    """Returns whether pushes would take as long among more users, who have a common part: `Common` keeps eps then.
+
+    That costs O(edges x features) a reward, which is too much among many users.
+    """
+    return kernel.common > 0 and FEW < kernel.n_users <= MOST_SLOW and kernel.n_users * kernel.ridge < SLOW
 
 
 def rounds_among_few(kernel: GraphKernel) -> int:
