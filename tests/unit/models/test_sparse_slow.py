@@ -158,6 +158,16 @@ def test_eps_is_kept_when_users_and_edges_join(normalised: bool) -> None:
     assert_eps_is_kept(model, rewards)
 
 
+def test_the_residual_is_computed_anew_before_rounding_could_matter() -> None:
+    kernel = make_kernel("barabasi-albert", laplacian_ridge=0.1, common=1.0)
+    model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
+    rewards.teach(model, 10)
+    model._residual._rounding = 0.1 * model.eps / model._residual.strain_of(1.0)
+    rewards.teach(model, 1)
+    assert model._residual.strain_of(model._residual.rounding) < 1e-4 * model.eps
+    assert_eps_is_kept(model, rewards)
+
+
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     graph=graphs(),

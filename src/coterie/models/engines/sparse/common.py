@@ -105,13 +105,12 @@ class Common:
 
     def strain(self, residual: Residual) -> float:
         """Returns by how much of its std a mean can be off, at most. O(edges x features) for each step of a solve."""
-        exact = strain(self._kernel, residual.left, self.border(residual), KEPT * self._eps)
-        return exact + self._rounding_strain(residual)
+        rounding = self._rounding_strain(residual)
+        return strain(self._kernel, residual.left, self.border(residual), KEPT * self._eps - rounding) + rounding
 
     def _rounding_strain(self, residual: Residual) -> float:
-        kernel, of_rows = self._kernel, residual.rounding * self._kernel.shape
-        of_border = self._rounding(residual) + float(of_rows.sum())
-        return float(np.linalg.norm(of_rows) / np.sqrt(kernel.ridge) + of_border * np.sqrt(kernel.common))
+        of_border = self._rounding(residual) * np.sqrt(self._kernel.common)
+        return residual.strain_of(residual.rounding) + float(of_border)
 
     def doubt(self, residual: Residual) -> float:
         """Returns how far the common weights can be from their exact mean, at most. O(users x features)."""
@@ -121,7 +120,7 @@ class Common:
 
     def _rounding(self, residual: Residual) -> float:
         terms = np.abs(self.pull) + self._kernel.diagonal  # whose sums and differences the pull is made of
-        return ROUNDING * float(terms @ np.linalg.norm(residual.weights, axis=1))
+        return ROUNDING * float(terms @ np.sqrt(np.einsum("ij,ij->i", residual.weights, residual.weights)))
 
     def gain(self) -> float:
         """Returns a lower bound of what was learned of the common weights, log det(prior covariance / covariance)."""

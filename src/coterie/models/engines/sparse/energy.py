@@ -32,7 +32,7 @@ class Calm(NamedTuple):
 def strain(kernel: GraphKernel, left: Array, border: Array, goal: float = 0.0) -> float:
     """Returns an upper bound of all means' error in units of their stds: close to the least, or below the goal."""
     for least, most in energies(kernel, left, border):
-        if most <= goal * goal or most <= (1 + CLOSE) * least:
+        if most <= max(goal, 0.0) ** 2 or most <= (1 + CLOSE) * least:
             break
     return float(np.sqrt(most))
 
@@ -67,20 +67,20 @@ def energies(kernel: GraphKernel, left: Array, border: Array) -> Iterator[tuple[
 
 def _steps(kernel: GraphKernel, left: Array) -> Iterator[tuple[float, float]]:
     """Yields r'x + x's and |s|^2 for better and better x, by conjugate gradients; `left` becomes s."""
-    diagonal, ready, found = kernel.diagonal[:, None], np.empty_like(left), 0.0
-    along = left / diagonal
+    inverse, found = (1 / kernel.diagonal)[:, None], 0.0
+    along = left * inverse
     first = size = float(np.vdot(left, along))
+    ready, room = np.empty_like(left), np.empty_like(left)
     for _ in range(MOST_STEPS):
         if size <= SLACK**2 * first:  # rounding
             return
-        image = np.multiply(diagonal, along, out=ready)
+        image = np.multiply(kernel.diagonal[:, None], along, out=ready)
         image -= kernel.weights @ along
         length = size / float(np.vdot(along, image))
-        image *= length
-        left -= image
+        left -= np.multiply(image, length, out=room)
         found += length * size  # each step adds so much
         yield found, float(np.vdot(left, left))
-        np.divide(left, diagonal, out=ready)
+        np.multiply(left, inverse, out=ready)
         before, size = size, float(np.vdot(left, ready))
         along *= size / before
         along += ready

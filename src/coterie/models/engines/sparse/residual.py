@@ -17,10 +17,10 @@ from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
 UNIT = 2.3e-16
-ROUNDED_OFF = 0.05  # of the threshold: then the residual is computed anew
+ROUNDED_OFF = 0.05  # of what is allowed: then the residual is computed anew
 SLOW = 1000  # below so many users x ridge, pushes take too long over what users have in common
 SAFETY = 0.5
-PUSHED = 0.5  # of what residuals may amount to
+PUSHED = 0.4  # of what residuals may amount to
 NOT_HUBS = 0.99
 FEW, MOST_SLOW = 1000, 20_000
 ROUNDS_AMONG_FEW = 5
@@ -62,6 +62,7 @@ class Residual:
         if self.slow:
             # What is left at each user adds to the energy by about its square / diagonal.
             self.threshold = PUSHED * self.eps / float(np.sqrt(np.sum(kernel.shape**2 / kernel.diagonal)))
+        self._roundable = ROUNDED_OFF * min(self.threshold, self.eps / self.strain_of(1.0))
         self._measured = len(demands)
         self._steepest, self._flattest = float(np.max(kernel.diagonal / kernel.shape)), float(np.min(kernel.shape))
 
@@ -79,6 +80,12 @@ class Residual:
     def rounding(self) -> float:
         """What rounding may have added to a user's residual, in units of shape."""
         return self._rounding * self._uneven
+
+    def strain_of(self, level: float) -> float:
+        """Returns the strain that residuals of this level can have at most, in units of shape, if all add up."""
+        kernel = self._kernel
+        rows, border = np.linalg.norm(kernel.shape) / np.sqrt(kernel.ridge), kernel.shape.sum() * np.sqrt(kernel.common)
+        return level * float(rows + border)
 
     def level(self) -> float:
         """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
@@ -118,7 +125,7 @@ class Residual:
                 data.make(int(self._ring[self._marks[0]]))
         if self.few and self.n_waiting:
             self.solve(data)
-        if self.rounding > max(ROUNDED_OFF * self.threshold, 2 * self._refreshed):
+        if self.rounding > max(self._roundable, 2 * self._refreshed):
             self.refresh(data)
 
     def warm_up(self, data: DataBlocks) -> None:
@@ -141,7 +148,7 @@ class Residual:
     def _take_step(self, step: Step) -> None:
         self.weights += step.weights
         self.left -= step.residual
-        self._largest += float(np.max(np.abs(step.weights)) * np.sqrt(step.weights.shape[1]))
+        self._largest = max(self._largest, self._largest_weight())
         moved, changed = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in step)
         # L_rho null = ridge null to the rounding of sums as large as the diagonal.
         sizes = changed + self._kernel.diagonal * moved
