@@ -158,6 +158,16 @@ def test_eps_is_kept_when_users_and_edges_join(normalised: bool) -> None:
     assert_eps_is_kept(model, rewards)
 
 
+def test_users_beyond_whom_it_would_cost_too_much_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(residual, "MOST_SLOW", N_USERS - 1)
+    kernel = make_kernel("barabasi-albert", laplacian_ridge=0.1, common=1.0)
+    model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
+    rewards.teach(model, 20)
+    assert not model._residual.slow
+    assert "off by more" in model.explain()
+    assert np.all(np.abs(model.predict(3)[0] - rewards.means()[3]) <= model.error_bound(3))
+
+
 def test_the_residual_is_computed_anew_before_rounding_could_matter() -> None:
     kernel = make_kernel("barabasi-albert", laplacian_ridge=0.1, common=1.0)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)

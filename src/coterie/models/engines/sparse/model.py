@@ -37,7 +37,7 @@ class SparseModel(Reading):
 
     A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
     weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
-    are within `eps`; up to 20,000 also where users x ridge is below a thousand: all move together, O(edges x features)
+    are within `eps`; up to 5,000 also where users x ridge is below a thousand: all move together, O(edges x features)
     a reward. Among others the common weights follow ever more rarely; `error_bound` is then true, but may be loose: it
     adds up the residuals of all users.
 

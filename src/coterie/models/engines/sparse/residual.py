@@ -22,7 +22,7 @@ SLOW = 1000  # below so many users x ridge, pushes take too long over what users
 SAFETY = 0.5
 PUSHED = 0.4  # of what residuals may amount to
 NOT_HUBS = 0.99
-FEW, MOST_SLOW = 1000, 20_000
+FEW, MOST_SLOW = 1000, 5000
 ROUNDS_AMONG_FEW = 5
 
 
