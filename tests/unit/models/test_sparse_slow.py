@@ -12,7 +12,7 @@ from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.models import SparseModel
 from coterie.models.engines.sparse import residual
-from coterie.models.engines.sparse.energy import energies, is_calm, strain
+from coterie.models.engines.sparse.energy import energies, proven, strain
 from strategies import graphs
 
 pytest.importorskip("numba")
@@ -219,8 +219,13 @@ def test_energies_are_on_both_sides_and_close_in(
         assert least <= exact * (1 + 1e-7)
         assert most >= exact * (1 - 1e-7)
     assert exact <= strain(kernel, left, border) ** 2 * (1 + 1e-7) <= 1.06 * exact
-    assert is_calm(kernel, left, border, 1.1 * exact**0.5)
-    assert not is_calm(kernel, left, border, 0.9 * exact**0.5)
+    assert proven(kernel, left, border, 0.9 * exact**0.5) is None
+    found = proven(kernel, left, border, 1.5 * exact**0.5)
+    assert found is not None
+    assert found.strain == pytest.approx(exact**0.5, rel=0.5)
+    more = left + 0.1 * rng.normal(size=left.shape)
+    later = float(np.sum(more * (green @ more)) + kernel.common * border @ border)
+    assert later**0.5 <= found.at_most(kernel, more, border) * (1 + 1e-7)
 
 
 def _copied(value: Any) -> Any:

@@ -29,6 +29,7 @@ from coterie.policies.auto.spectra import lanczos_density
 # that is for the common part to say, and solves on the graph would take long over it.
 LEAST_SPREAD = 100
 FEW = 500  # users up to whom everything is as on exact engines
+SOME_FEATURES = 32  # of an arm, or as many as it comes with: more would say little of users who hardly come again
 
 
 class Neighbourhoods:
@@ -55,7 +56,8 @@ class Neighbourhoods:
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self.dimension = arms.dimension
         self._last: tuple[Any, tuple[Array, float]] | None = None
-        self._features = {"feature_error": FEATURE_ERROR, "max_features": MAX_FEATURES} | dict(features or {})
+        most = max(SOME_FEATURES, min(arms.dimension + 1, MAX_FEATURES)) if graph.n_users > FEW else MAX_FEATURES
+        self._features = {"feature_error": FEATURE_ERROR, "max_features": most} | dict(features or {})
         self.mean_degree = float(np.mean(graph.degrees > 0 if self.normalised else graph.degrees))
         self.least_ridge = LEAST_SPREAD / graph.n_users if graph.n_users > FEW else 0.0
         self.median_distance = median_distance(arms.features)

@@ -17,7 +17,7 @@ from coterie.kernels.growing import Growth
 from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.balance import Balance
 from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
-from coterie.models.engines.sparse.energy import Calm, is_calm, strain
+from coterie.models.engines.sparse.energy import Calm, Proven, proven, strain
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.joint import Joint, Stop
 from coterie.models.engines.sparse.residual import SAFETY, Residual
@@ -56,6 +56,7 @@ class Common:
         self._kernel, self._eps, self._room = kernel, eps, Room()
         self.total = np.zeros((width, width))  # of all users' blocks
         self._balance = Balance(kernel)
+        self._proven: Proven | None = None
         self.pull, self.spread = np.full(kernel.n_users, kernel.ridge), np.ones(kernel.n_users)
         self._measure()
         self._forget()
@@ -78,6 +79,7 @@ class Common:
         """
         self._kernel = kernel
         self._balance.follow(kernel, growth)
+        self._proven = None
         if not kernel.normalised:
             self._room.lengthen(self, kernel.n_users, pull=kernel.ridge, spread=1.0)
         self._measure()
@@ -154,7 +156,7 @@ class Common:
     def fit(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
         self.total = sum((data.block(user) for user in users_of(data)), np.zeros_like(self.total))
-        self._balance.between = None
+        self._balance.between, self._proven = None, None
         self._count = max(data.table.n_observations, 1)
         self._next_look, self._next_bound = self._later_look(), float(self._count)
         self._bound(residual, data)
@@ -204,10 +206,17 @@ class Common:
                 return
             residual.repair(data, most)
         self.solve(residual, data)
+        self._proven = None
 
     def _is_kept(self, residual: Residual) -> bool:
-        goal = KEPT * self._eps - self._rounding_strain(residual)
-        return is_calm(self._kernel, residual.left, self.border(residual), max(goal, 0.0))
+        """Returns whether every mean is proven to be within eps; from the last proof on as long as little has changed.
+
+        What the residual has changed by since is taken to have the largest energy that it can have.
+        """
+        goal, border = KEPT * self._eps - self._rounding_strain(residual), self.border(residual)
+        if self._proven is None or self._proven.at_most(self._kernel, residual.left, border) > goal:
+            self._proven = proven(self._kernel, residual.left, border, max(goal, 0.0))
+        return self._proven is not None
 
     def _move_all(self, residual: Residual, data: DataBlocks) -> None:
         sums = residual.together.total, self.total
@@ -298,6 +307,8 @@ class Common:
         held = {"covariance": self.covariance, "size": self.size, "halves": self.halves}
         if self._balance.between is not None:
             held |= {"between": self._balance.between}
+        if self._proven is not None:
+            held |= {"proven": self._proven._asdict()}
         return marks | {"total": self.total} | held
 
     def take(self, state: dict[str, Any]) -> None:
@@ -305,6 +316,7 @@ class Common:
         self.total, self.covariance, self.size = state["total"], state["covariance"], state["size"]
         self._count, self._next_look, self._next_bound = state["count"], state["next_look"], state["next_bound"]
         self.halves, self._balance.between = state["halves"], state.get("between")
+        self._proven = Proven(**state["proven"]) if "proven" in state else None
 
 
 def users_of(data: DataBlocks) -> list[int]:
