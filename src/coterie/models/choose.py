@@ -43,7 +43,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
     "groups": frozenset(),
-    "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
+    "sparse": frozenset({"eps", "accuracy", "max_work", "certified", "keeps_common"}),
 }
 
 SMALL_GRID = 512
@@ -171,7 +171,8 @@ def make_model(
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified (sparse).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified, keeps_common
+            (sparse).
         why: What "auto" adds to the reason that `model.explain()` gives: why the kernel was made as it was.
 
     Examples:
@@ -204,6 +205,8 @@ def make_model(
         engine, reason = choice.engine, choice.reason + why
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
+        if engine == "sparse":
+            options["keeps_common"] = False  # only who asks for it by name waits for that
     if not isinstance(engine, str) or engine not in ALL_ENGINES:
         remedy = or_similar(engine, ALL_ENGINES, "Use one of these")
         raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ALL_ENGINES, 8)}", remedy)

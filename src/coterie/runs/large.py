@@ -15,13 +15,15 @@ IN_GROUPS = frozenset((*ALONE, *AS_ONE, "club"))
 def make_suited(policy: str, *, graph: UserGraph, arms: ArmPool, **options: Any) -> Policy:
     """Returns the policy; where "sparse" is asked for and users are in groups, the engine is "groups".
 
+    Options of the engine that was asked for are then left out.
+
     Examples:
         >>> pool = ArmPool([[0.0], [1.0]])
         >>> make_suited("pooled-linucb", graph=make_graph("ring", 4), arms=pool, engine="sparse").select(3, [1]).arm
         1
     """
     if options.get("engine") == "sparse" and policy in IN_GROUPS:
-        options["engine"] = "groups"
+        options["engine"], options["engine_options"] = "groups", None
     return make_policy(policy, graph=graph, arms=arms, **options)
 
 

@@ -143,6 +143,9 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
     )
 
 
+ON_ENGINES: dict[str, Any] = {"engine": "auto", "engine_options": None}
+
+
 def known_options(policy: str) -> dict[str, Any]:
     """Returns the options that a policy has in a study, with their defaults; None where it is left to `make_policy`."""
     if policy == "oracle":
@@ -152,7 +155,7 @@ def known_options(policy: str) -> dict[str, Any]:
     if policy == "random":
         return out
     if recipe.auto:
-        return {**out, **_sampling(recipe), "engine": "auto"}
+        return {**out, **_sampling(recipe), **ON_ENGINES}
     out["noise_var"] = recipe.noise_var
     if policy in FEATURELESS:
         return out
@@ -168,7 +171,7 @@ def known_options(policy: str) -> dict[str, Any]:
     out.update(_sampling(recipe))
     if shares_alike:
         out["share"] = Exchangeable().share
-    return {**out, "engine": "auto"}
+    return {**out, **ON_ENGINES}
 
 
 def _sampling(recipe: Recipe) -> dict[str, Any]:
@@ -298,7 +301,7 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
 
 def check_shared(shared: Mapping[str, Any]) -> None:
     """Raises if the study gives its policies an option that cannot be shared."""
-    known = ("lengthscale", "lambda_base", "engine")
+    known = ("lengthscale", "lambda_base", *ON_ENGINES)
     for key, value in shared.items():
         if key not in known:
             raise SettingError(
@@ -324,6 +327,8 @@ def _check_option(key: str, value: Any) -> None:
     if key == "arm_kernel" and value not in _ARM_KERNELS:
         remedy = or_similar(value, _ARM_KERNELS, "Use one of these")
         raise SettingError(f"{key} is {value!r}", f"it is one of {listed(_ARM_KERNELS)}", remedy, key=key)
+    if key == "engine_options" and value is not None and not isinstance(value, Mapping):
+        raise SettingError(f"{key} is {value!r}", "it is a table", "Write, say, { eps = 0.5 }", key=key)
     if key in ("similarity", "sampling", "engine") and not isinstance(value, str):
         raise SettingError(f"{key} is {value!r}", "it is a text", "Write it in quotes", key=key)
 

@@ -158,10 +158,9 @@ def test_eps_is_kept_when_users_and_edges_join(normalised: bool) -> None:
     assert_eps_is_kept(model, rewards)
 
 
-def test_users_beyond_whom_it_would_cost_too_much_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(residual, "MOST_SLOW", N_USERS - 1)
+def test_without_it_work_stays_bounded_and_the_bound_is_true() -> None:
     kernel = make_kernel("barabasi-albert", laplacian_ridge=0.1, common=1.0)
-    model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
+    model, rewards = SparseModel(kernel, noise_var=NOISE, keeps_common=False), Rewards(kernel)
     rewards.teach(model, 20)
     assert not model._residual.slow
     assert "off by more" in model.explain()

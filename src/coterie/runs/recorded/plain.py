@@ -23,13 +23,13 @@ def study_of_folder(folder: Path, like: Path) -> Study:
     log = log_of("plain", str(folder))
     given = tomllib.loads(like.read_text(encoding="utf-8"))
     name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", folder.resolve().name).strip("-.") or "log"
-    engine = "sparse" if _pairs(log) > SMALL else "auto"
+    learners = given.get("learners", {}) if _pairs(log) > SMALL else {}
     return study_from(
         {
             **given,
             "name": name,
             "title": f"{name}: would the graph have helped?",
-            "learners": {**given.get("learners", {}), "engine": engine},
+            "learners": learners,
             "worlds": _worlds(log, folder, given["worlds"]),
         }
     )

@@ -39,7 +39,7 @@ class Common:
     """The common weights as they are applied, and an upper bound of their covariance.
 
     Among few users they are solved for with everything else after each reward. Among more users whose number x ridge is
-    small, up to 5,000, everybody is moved together with them until no mean can be off by more than eps of its std.
+    small everybody is moved together with them until no mean can be off by more than eps of its std.
     Among others they are looked at ever more rarely, and moved where that matters: a move changes the residual of every
     user with data. O(users x features).
 

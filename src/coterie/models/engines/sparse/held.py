@@ -44,6 +44,7 @@ class Held(ConditionedModel):
         accuracy: float = 0.05,
         max_work: int = 150_000,
         certified: bool = False,
+        keeps_common: bool = True,
     ) -> None:
         graph = require_graph(kernel)
         self._push = load_push()
@@ -52,7 +53,10 @@ class Held(ConditionedModel):
         check_whole("max_work", max_work)
         self.max_work = int(max_work)
         self.history = Table(graph.n_users, graph.n_arms)
-        self.certified = checked_flag("certified", certified)
+        self.certified, self.keeps_common = (
+            checked_flag("certified", certified),
+            checked_flag("keeps_common", keeps_common),
+        )
         self._configure(graph, self._noise_var)
         self._reset()
         self._warm_up()
@@ -92,7 +96,7 @@ class Held(ConditionedModel):
 
     def _reset(self) -> None:
         eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
-        self._residual = Residual(self._push, self.kernel, eps)
+        self._residual = Residual(self._push, self.kernel, eps, keeps_common=self.keeps_common)
         self._data = DataBlocks(self.kernel, self.history, self._noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
         own, common = self.kernel.own, self.kernel.common
@@ -112,7 +116,7 @@ class Held(ConditionedModel):
 
     def _belief(self) -> dict[str, Any]:
         options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
-        options |= {"certified": self.certified}
+        options |= {"certified": self.certified, "keeps_common": self.keeps_common}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
         more = {"own": self._own, "common": self._common}
         grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
@@ -128,6 +132,7 @@ class Held(ConditionedModel):
         self._push = load_push()
         self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
         self.certified = state.get("certified", False)  # files of before know nothing of it
+        self.keeps_common = state.get("keeps_common", False)
         self._configure(kernel, self._noise_var)
         self._reset()
         self._warm_up()

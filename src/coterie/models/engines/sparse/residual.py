@@ -22,7 +22,7 @@ SLOW = 1000  # below so many users x ridge, pushes take too long over what users
 SAFETY = 0.5
 PUSHED = 0.4  # of what residuals may amount to
 NOT_HUBS = 0.99
-FEW, MOST_SLOW = 1000, 5000
+FEW = 1000
 ROUNDS_AMONG_FEW = 5
 
 
@@ -36,11 +36,11 @@ class Residual:
     It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
     """
 
-    def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
-        self.eps = eps
+    def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float, *, keeps_common: bool = True) -> None:
+        self.eps, self._keeps_common = eps, keeps_common
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
-        self.few, self.slow = is_few(kernel), is_slow(kernel)
+        self.few, self.slow = is_few(kernel), keeps_common and is_slow(kernel)
         self._measure()
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
         self.shift = np.zeros(shape[1])  # weights that all have in common, and that nobody's own include
@@ -219,7 +219,8 @@ class Residual:
 
     def _lengthen(self, n_users: int) -> None:
         self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
-        self.few, before, self.slow = self.few and is_few(self._kernel), self.slow, is_slow(self._kernel)
+        self.few, before = self.few and is_few(self._kernel), self.slow
+        self.slow = self._keeps_common and is_slow(self._kernel)
         if self.slow != before:
             self._measured = 0  # another threshold holds
         if n_users > len(self._ring):
@@ -316,7 +317,7 @@ def is_slow(kernel: GraphKernel) -> bool:
 
     That costs O(edges x features) a reward, which is too much among many users.
     """
-    return kernel.common > 0 and FEW < kernel.n_users <= MOST_SLOW and kernel.n_users * kernel.ridge < SLOW
+    return kernel.common > 0 and kernel.n_users > FEW and kernel.n_users * kernel.ridge < SLOW
 
 
 def rounds_among_few(kernel: GraphKernel) -> int:
