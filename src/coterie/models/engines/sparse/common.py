@@ -23,7 +23,7 @@ from coterie.models.engines.sparse.joint import Joint, Stop
 from coterie.models.engines.sparse.residual import SAFETY, Residual
 
 LOOK_GROWTH, FEW_GROWTH, MANY_GROWTH = 1.125, 1.25, 2.0
-USERS_A_REWARD, SOON_UP_TO = 400, 20_000  # a look costs about as much as so many users' share of a reward
+USERS_A_REWARD = 1000  # a look at so many users costs about as much as a reward
 WORTH_MOVING = 0.02
 MOST_MOVES = 8
 KEPT = 0.95  # of eps: prior stds are known to within a fortieth
@@ -149,9 +149,8 @@ class Common:
         return self._bound(residual, data)
 
     def _later_look(self) -> float:
-        """Returns after how many rewards to look again: soon among users who are not too many, and never too late."""
-        rarely, users = self._count * LOOK_GROWTH, self._kernel.n_users
-        return min(rarely, self._count + users / USERS_A_REWARD) if users <= SOON_UP_TO else rarely
+        """Returns after how many rewards to look again: soon at first, and never too late."""
+        return min(self._count * LOOK_GROWTH, self._count + self._kernel.n_users / USERS_A_REWARD)
 
     def fit(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
@@ -201,7 +200,7 @@ class Common:
         for _ in range(MOST_BALANCED):
             if self._is_kept(residual):
                 return
-            self._move_all(residual, data)
+            residual.move(data, *self._step(residual, data))
             if self._is_kept(residual):
                 return
             residual.repair(data, most)
@@ -218,25 +217,22 @@ class Common:
             self._proven = proven(self._kernel, residual.left, border, max(goal, 0.0))
         return self._proven is not None
 
-    def _move_all(self, residual: Residual, data: DataBlocks) -> None:
-        sums = residual.together.total, self.total
-        along, step = self._balance.step(data, *sums, self._kernel.null @ residual.left, self.border(residual))
-        residual.move(data, along, step)
-
     def _move(self, residual: Residual, data: DataBlocks, most: int) -> None:
-        """Moves the common weights towards what balances the excess; by a bound of S, so never too far."""
-        above, everywhere = self.precision_above(), Everywhere(self._kernel, data)
+        """Moves all users and the common weights together, until that hardly moves anything."""
         typical = float(np.sqrt(np.median(self._kernel.user_variances())))
         for _ in range(MOST_MOVES):
-            step = np.linalg.solve(above, self.excess(residual))
-            if np.linalg.norm(step) <= WORTH_MOVING * self._eps * typical:
+            along, step = self._step(residual, data)
+            if max(np.linalg.norm(along), np.linalg.norm(step)) <= WORTH_MOVING * self._eps * typical:
                 return
-            residual.shift = residual.shift + step
-            residual.left -= everywhere.blocks_times(np.tile(step, (self._kernel.n_users, 1)))
-            residual.take_residual(residual.left)
+            residual.move(data, along, step)
             residual.repair(data, most)
             if residual.n_waiting:
                 return
+
+    def _step(self, residual: Residual, data: DataBlocks) -> tuple[Array, Array]:
+        """Returns the step along the null vector and that of the common weights that leave nothing in common."""
+        sums = residual.together.total, self.total
+        return self._balance.step(data, *sums, self._kernel.null @ residual.left, self.border(residual))
 
     # The covariance
 
