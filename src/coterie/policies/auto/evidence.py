@@ -38,13 +38,20 @@ class Evidence:
         self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
         self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
 
-    def value(self, hyper: Hyper, *, own_as_noise: bool = False) -> float:
-        """Returns the log evidence; where asked, with the own part as noise of the same variance on each reward."""
+    def value(self, hyper: Hyper, *, as_noise: str | None = None) -> float:
+        """Returns the log evidence; where asked, with "own" or "graph" as noise of the same variance on each reward.
+
+        Then that part ties no two rewards together.
+        """
         shared, noise = self._covariances(hyper), np.full(len(self._means), hyper.noise_var)
-        if own_as_noise:
-            noise += exp(hyper.own) * shared.arms.diagonal()[self._arms]
-        else:
-            shared.users[np.diag_indices(self.parts.n_users)] += exp(hyper.own)
+        own, loose = np.full(self.parts.n_users, exp(hyper.own)), np.zeros(self.parts.n_users)
+        if as_noise == "own":
+            own, loose = loose, own
+        elif as_noise == "graph":
+            loose = exp(hyper.graph) * shared.graph.diagonal()
+            np.subtract(shared.users, exp(hyper.graph) * shared.graph, out=shared.users)
+        shared.users[np.diag_indices(self.parts.n_users)] += own
+        noise += loose[self._users] * shared.arms.diagonal()[self._arms]
         matrix = self._on_pairs(shared)
         matrix[np.diag_indices_from(matrix)] += noise / self._counts
         factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1)

@@ -114,28 +114,32 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> t
 class Weighing(Explaining, Protocol):
     """Anything that also says how well they explain the rewards if what is each user's own were noise."""
 
-    def value(self, hyper: Hyper, *, own_as_noise: bool = False) -> float:
+    def value(self, hyper: Hyper, *, as_noise: str | None = None) -> float:
         """Returns the log evidence."""
         ...
 
 
 def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -> Hyper:
-    """Returns the hyperparameters without the own and the common part, unless rewards are 20 times likelier with it.
+    """Returns the hyperparameters without the parts that nothing speaks for: rewards must be 20 times likelier with it.
 
-    The prior keeps a part that nothing speaks for at a thousandth of the variance rather than at none; over thousands
-    of rewards so much is learned of it that choices go by it. Users always learn from others in some way: the common
-    part stays unless the graph has more than half of the variance, and reaches all but a few.
+    The prior keeps such a part at a thousandth of the variance rather than at none; over thousands of rewards so much
+    is learned of it that choices go by it. Users always learn from others in some way: the common part stays unless the
+    graph has more than half of the variance, and reaches all but a few; the graph stays unless the common part has.
 
-    What is a user's own must tie their rewards together. Its variance differs from arm to arm, as that of rewards of
-    two values does, so it may explain rewards of users who came once: it is weighed against noise of this variance,
-    and turns into noise if that does as well.
+    What is a user's own, or follows the graph, must tie rewards together. Its variance differs from arm to arm, as that
+    of rewards of two values does, so it may explain rewards that nothing ties: it is weighed against noise of this
+    variance, and turns into noise if that does as well.
     """
-    found = hyper
-    if evidence.value(found, own_as_noise=True) >= evidence.value(found) - STRONG:
-        noise = found.noise_var + exp(found.own) * (1 + exp(found.offset))
-        found = found._replace(own=NONE, noise=log(noise))
+    found = _or_noise(evidence, hyper, "own")
     if reaches_all and found.shares()["graph"] > 0.5:
         bare = found._replace(common=NONE)
         if evidence.value(bare) >= evidence.value(found) - STRONG:
             found = bare
-    return found
+    return _or_noise(evidence, found, "graph") if found.shares()["common"] > 0.5 else found
+
+
+def _or_noise(evidence: Weighing, hyper: Hyper, part: str) -> Hyper:
+    if evidence.value(hyper, as_noise=part) < evidence.value(hyper) - STRONG:
+        return hyper
+    noise = hyper.noise_var + exp(getattr(hyper, part)) * (1 + exp(hyper.offset))
+    return hyper._replace(**{part: NONE, "noise": log(noise)})

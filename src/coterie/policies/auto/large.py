@@ -16,7 +16,7 @@ from coterie.models import History, Model
 from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Prior, Weighing, fit, without_idle_parts
+from coterie.policies.auto.fitting import NONE, Prior, Weighing, fit, without_idle_parts
 from coterie.policies.auto.later import Step, graph_before, graph_state, later_state, later_steps
 from coterie.policies.auto.learner import CORNERS_UNTIL, AutoPolicy, centre_and_variance, is_constant, is_two_valued
 from coterie.policies.auto.neighbourhoods import FEW, Neighbourhoods
@@ -108,7 +108,7 @@ class LargeAutoPolicy(AutoPolicy):
     @property
     def hyper(self) -> Hyper:
         """What the belief is made with; the graph's share is that on the graph as it is now, its scale has stayed."""
-        if self._measured is not self.graph:
+        if self._measured is not self.graph and self._hyper.graph > NONE:
             share = log(self._scale * self.ground.mean_gain(self._hyper.ridge))
             self._hyper, self._measured = self._hyper._replace(graph=share), self.graph
         return self._hyper

@@ -29,6 +29,7 @@ from coterie.policies.auto.spectra import lanczos_density
 # that is for the common part to say, and solves on the graph would take long over it.
 LEAST_SPREAD = 100
 FEW = 500  # users up to whom everything is as on exact engines
+TRACE = 1e-4
 SOME_FEATURES = 32  # of an arm, or as many as it comes with: more would say little of users who hardly come again
 
 
@@ -92,8 +93,9 @@ class Neighbourhoods:
         return self.density.gain(exp(ridge))[0]
 
     def scale(self, hyper: Hyper) -> float:
-        """Returns what (L + ridge I)^-1 is multiplied by."""
-        return exp(hyper.graph) / self.mean_gain(hyper.ridge)
+        """Returns what (L + ridge I)^-1 is multiplied by: a trace of it where the graph has no part in the kernel."""
+        least = TRACE * (exp(hyper.own) + exp(hyper.common))
+        return max(exp(hyper.graph), least) / self.mean_gain(hyper.ridge)
 
     def evidence(self, history: History, t: int, shift: float = 0.0) -> Evidence:
         """Returns the evidence of rewards, less a number, of some neighbourhoods, drawn anew for each number t."""
