@@ -9,7 +9,7 @@ import pytest
 import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import NONE, Prior, fit, without_idle_parts
+from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import is_constant, is_two_valued
 from coterie.policies.auto.lengthscales import MOST_MISSED, missed_share, shortest_lengthscale
 from coterie.policies.auto.levels import is_uneven
@@ -112,25 +112,6 @@ def test_a_length_scale_is_no_shorter_than_features_can_hold() -> None:
     low, high = prior.bounds()[4]
     assert low == pytest.approx(log(ground.shortest))
     assert low <= prior.centre.lengthscale < high
-
-
-def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay() -> None:
-    rng, observed, taste = np.random.default_rng(6), History(), np.random.default_rng(7).normal(size=(40, len(ARMS)))
-    for _ in range(400):
-        user, arm = int(rng.integers(40)), int(rng.integers(len(ARMS)))
-        observed.add((user, arm), user, arm, float(taste[user, arm] + 0.1 * rng.normal()))
-    evidence = Evidence(Parts.of(EVEN, ARMS), observed)
-    rough = HYPER._replace(graph=0.0, own=-0.5, common=-3.0, ridge=-2.0, lengthscale=-3.0, noise=-4.0)
-    found = without_idle_parts(evidence, rough, reaches_all=True)
-    assert found.common == NONE
-    assert found.own == -0.5
-    for alone in (
-        without_idle_parts(evidence, rough, reaches_all=False),
-        without_idle_parts(evidence, rough._replace(graph=-2.0), reaches_all=True),
-    ):
-        assert alone.common == -3.0  # users learn from others in some way
-    prior = Prior.of(Parts.of(EVEN, ARMS), 1.0)
-    assert np.isfinite(fit(evidence, prior, found, corners=False)[1])  # from where it was left out
 
 
 @pytest.mark.parametrize(("n_users", "narrower"), [(40, False), (520, True)])
