@@ -60,10 +60,10 @@ class LargeAutoPolicy(AutoPolicy):
     meanwhile, and it is taken after a quarter more of them, however long it took. So the same rewards give the same
     choices on any machine.
 
-    Among more than 500 users it explores by the width asked for times sqrt(rewards / (users met x features of an arm)),
-    at most 1: what exploring tells of a user pays when they come again, and until users have had as many rewards as
-    arms have features it mostly does not. And an own or a common part is left out unless the rewards of a fit are 20
-    times likelier with it. Rewards of two values are then taken to be mostly noise, since hardly a pair comes again.
+    Among more than 500 users it explores by the width asked for times rewards / (users met x features of an arm), at
+    most 1: what a choice tells of one of a user's features pays whenever they come again, and how often they came so
+    far says how often that will be. And parts that nothing speaks for are left out (`without_idle_parts`). Rewards of
+    two values are then taken to be mostly noise, since hardly a pair comes again.
 
     A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
     its model follows the change as it does rewards.
