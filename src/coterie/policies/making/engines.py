@@ -95,7 +95,7 @@ def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[
     known = sorted(OPTIONS[engine].union(FEATURE_OPTIONS))
     for name in given:
         if name not in known and name != "memory_limit":
-            rule = f"options of engine {engine!r} are {listed(known)}"
+            rule = f"options of engine {engine!r} are {listed(known, 10)}"
             raise UnknownNameError(
                 f"engine option {name!r} is unknown", rule, or_similar(name, known, "Use one of these")
             )
