@@ -62,11 +62,8 @@ def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay() -> None:
     found = without_idle_parts(evidence, rough, reaches_all=True)
     assert found.common == NONE
     assert found.own == -0.5
-    for alone in (
-        without_idle_parts(evidence, rough, reaches_all=False),
-        without_idle_parts(evidence, rough._replace(graph=-2.0), reaches_all=True),
-    ):
-        assert alone.common == -3.0  # users learn from others in some way
+    alone = without_idle_parts(evidence, rough, reaches_all=False)
+    assert alone.common == -3.0  # users learn from others in some way
     prior = Prior.of(PARTS, 1.0)
     assert np.isfinite(fit(evidence, prior, found, corners=False)[1])  # from where it was left out
 

@@ -15,6 +15,7 @@ BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NONE = -60.0  # the log variance of a part that is not there
 STRONG = 3.0  # of a log evidence: what is called strong
+FIRST = 1.0  # of their parts' variances, in which rare hits at first show nothing: how far the logarithms spread
 MOSTLY, SURELY = 0.8, 0.25  # of rewards that are one of two values: the noise's share of their variance, and its spread
 
 
@@ -40,7 +41,8 @@ class Prior:
 
         A reward that is one of two values is noise for the most part: of a hit that comes with probability p a share
         p (1 - p) of the variance is left, however well p is known. Where pairs hardly repeat, nothing else would tell
-        that from what users have of their own.
+        that from what users have of their own. And while hits are few, rewards hardly tell that there is anything to
+        learn; the parts keep to variances with which it is learned.
         """
         third = log(variance / 3)
         ridge = log(max(first_ridge(parts.mean_degree), parts.least_ridge))
@@ -49,7 +51,10 @@ class Prior:
         shortest, least_ridge = (log(least) if least > 0 else -inf for least in (parts.shortest, parts.least_ridge))
         spread = Hyper(3.0, 3.0, 3.0, 1.5, 0.7, 2.0, 2.0, 2.5)
         if two_valued:
-            centre, spread = centre._replace(noise=log(MOSTLY * variance)), spread._replace(noise=SURELY)
+            centre, spread = (
+                centre._replace(noise=log(MOSTLY * variance)),
+                spread._replace(noise=SURELY, graph=FIRST, own=FIRST, common=FIRST),
+            )
         return cls(centre, spread, shortest, least_ridge)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
@@ -124,14 +129,14 @@ def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -
 
     The prior keeps such a part at a thousandth of the variance rather than at none; over thousands of rewards so much
     is learned of it that choices go by it. Users always learn from others in some way: the common part stays unless the
-    graph has more than half of the variance, and reaches all but a few; the graph stays unless the common part has.
+    graph reaches all but a few; the graph stays unless the common part has more than half of the variance.
 
     What is a user's own, or follows the graph, must tie rewards together. Its variance differs from arm to arm, as that
     of rewards of two values does, so it may explain rewards that nothing ties: it is weighed against noise of this
     variance, and turns into noise if that does as well.
     """
     found = _or_noise(evidence, hyper, "own")
-    if reaches_all and found.shares()["graph"] > 0.5:
+    if reaches_all:
         bare = found._replace(common=NONE)
         if evidence.value(bare) >= evidence.value(found) - STRONG:
             found = bare
