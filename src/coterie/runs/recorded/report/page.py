@@ -36,7 +36,8 @@ def _setup(outcome: Outcome) -> Iterator[str]:
                 yield f"Left out of the log: {what}, {count:,}."
     if outcome.study.left_out:
         yield f"Too slow for a quick run, and left out: {', '.join(outcome.study.left_out)}."
-    yield "No setting was tuned on this log. Every policy met the same users and candidates; a trial is one seed."
+    yield "Settings are those of the study file; the run itself tunes none."
+    yield "Every policy met the same users and candidates; a trial is one seed."
 
 
 def _world_line(outcome: Outcome, world: LogWorld) -> str:
