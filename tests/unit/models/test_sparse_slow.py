@@ -1,4 +1,4 @@
-"""`sparse` with a common part, among users who are many while their number x ridge is small: eps is kept there too."""
+"""`sparse` with a common part among many users, be their number x ridge small or large: eps is kept there too."""
 
 from typing import Any
 
@@ -74,7 +74,7 @@ def assert_eps_is_kept(model: SparseModel, rewards: Rewards) -> None:
         assert np.all(bound <= model.eps * known)
 
 
-@pytest.mark.parametrize("ridge", [0.02, 0.5])
+@pytest.mark.parametrize("ridge", [0.02, 0.5, 2.0])
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize(("own", "common"), [(0.0, 0.5), (0.5, 2.0)])
 def test_every_mean_is_within_eps_and_the_bound_says_so(
@@ -90,7 +90,7 @@ def test_every_mean_is_within_eps_and_the_bound_says_so(
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("normalised", [False, True])
-@pytest.mark.parametrize("ridge", [0.02, 0.1, 0.5])
+@pytest.mark.parametrize("ridge", [0.02, 0.1, 0.5, 2.0])
 def test_eps_is_kept_for_long(family: str, normalised: bool, ridge: float) -> None:
     kernel = make_kernel(family, laplacian_ridge=ridge, normalised=normalised, own=0.3, common=0.3)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel, seed=1)
@@ -202,6 +202,39 @@ def test_eps_is_kept_on_any_graph_and_with_any_cap(
     for _ in range(12):
         rewards.teach(model, 1)
         assert_eps_is_kept(model, rewards)
+
+
+@settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    graph=graphs(),
+    ridge=st.floats(0.01, 10.0),
+    normalised=st.booleans(),
+    cap=st.sampled_from([1, 20, 20_000]),
+    own=st.sampled_from([0.0, 0.5]),
+    common=st.floats(1e-3, 10),
+    keeps_common=st.booleans(),
+)
+def test_what_is_stated_is_true_and_little_where_common_weights_only_follow(
+    monkeypatch: pytest.MonkeyPatch,
+    graph: ct.UserGraph,
+    ridge: float,
+    normalised: bool,
+    cap: int,
+    own: float,
+    common: float,
+    keeps_common: bool,
+) -> None:
+    monkeypatch.setattr(residual, "FEW", 0)
+    monkeypatch.setattr(residual, "SLOW", 0)
+    kernel = GraphKernel(graph, FEATURES, laplacian_ridge=ridge, normalised=normalised, own=own, common=common)
+    model = SparseModel(kernel, noise_var=NOISE, max_work=cap, keeps_common=keeps_common)
+    rewards = Rewards(kernel)
+    for _ in range(12):
+        rewards.teach(model, 1)
+        for user in range(graph.n_users):
+            off, bound = np.abs(model.predict(user)[0] - rewards.means()[user]), model.error_bound(user)
+            assert np.all(off <= bound)
+            assert np.all(bound <= 2 * off.max() + model.eps * model.prior_std(user))
 
 
 @settings(max_examples=30)

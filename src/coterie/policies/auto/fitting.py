@@ -14,6 +14,7 @@ STEPS = 25
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NONE = -60.0  # the log variance of a part that is not there
+NEARLY_ALL = 0.9  # of the users
 STRONG = 3.0  # of a log evidence: what is called strong
 FIRST = 1.0  # of their parts' variances, in which rare hits at first show nothing: how far the logarithms spread
 MOSTLY, SURELY = 0.8, 0.25  # of rewards that are one of two values: the noise's share of their variance, and its spread
@@ -124,27 +125,36 @@ class Weighing(Explaining, Protocol):
         ...
 
 
-def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -> Hyper:
+def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reach: float) -> Hyper:
     """Returns the hyperparameters without the parts that nothing speaks for: rewards must be 20 times likelier with it.
 
     The prior keeps such a part at a thousandth of the variance rather than at none; over thousands of rewards so much
     is learned of it that choices go by it. Users always learn from others in some way: the common part stays unless the
-    graph reaches all but a few; the graph stays unless the common part has more than half of the variance.
+    graph stays and reaches all but a few; the graph stays where it has more than half of the variance.
 
     What is a user's own, or follows the graph, must tie rewards together. Its variance differs from arm to arm, as that
     of rewards of two values does, so it may explain rewards that nothing ties: it is weighed against noise of this
-    variance, and turns into noise if that does as well.
+    variance, and turns into noise if that does as well. Where nobody has edges the graph's part is a second own one,
+    and joins it.
+
+    Args:
+        evidence: Of the rewards.
+        hyper: What was found.
+        reach: The share of the users who have edges.
     """
-    found = _or_noise(evidence, hyper, "own")
-    if reaches_all:
-        bare = found._replace(common=NONE)
-        if evidence.value(bare) >= evidence.value(found) - STRONG:
-            found = bare
-    return _or_noise(evidence, found, "graph") if found.shares()["common"] > 0.5 else found
+    if reach == 0:
+        hyper = hyper._replace(own=log(exp(hyper.own) + exp(hyper.graph)), graph=NONE)
+    found = hyper if _ties(evidence, hyper, "own") else _as_noise(hyper, "own")
+    bare = found._replace(common=NONE)
+    left = bare if reach >= NEARLY_ALL and evidence.value(bare) >= evidence.value(found) - STRONG else found
+    kept = left.graph == NONE or left.shares()["graph"] > 0.5
+    return left if kept or _ties(evidence, left, "graph") else _as_noise(found, "graph")
 
 
-def _or_noise(evidence: Weighing, hyper: Hyper, part: str) -> Hyper:
-    if evidence.value(hyper, as_noise=part) < evidence.value(hyper) - STRONG:
-        return hyper
+def _ties(evidence: Weighing, hyper: Hyper, part: str) -> bool:
+    return evidence.value(hyper, as_noise=part) < evidence.value(hyper) - STRONG
+
+
+def _as_noise(hyper: Hyper, part: str) -> Hyper:
     noise = hyper.noise_var + exp(getattr(hyper, part)) * (1 + exp(hyper.offset))
     return hyper._replace(**{part: NONE, "noise": log(noise)})

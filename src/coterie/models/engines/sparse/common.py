@@ -20,10 +20,10 @@ from coterie.models.engines.sparse.blocks import DataBlocks, symmetric
 from coterie.models.engines.sparse.energy import Calm, Proven, proven, strain
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
 from coterie.models.engines.sparse.joint import Joint, Stop
+from coterie.models.engines.sparse.looks import Looks
 from coterie.models.engines.sparse.residual import SAFETY, Residual
 
-LOOK_GROWTH, FEW_GROWTH, MANY_GROWTH = 1.125, 1.25, 2.0
-USERS_A_REWARD = 1000  # a look at so many users costs about as much as a reward
+FEW_GROWTH, MANY_GROWTH = 1.25, 2.0
 WORTH_MOVING = 0.02
 MOST_MOVES = 8
 KEPT = 0.95  # of eps: prior stds are known to within a fortieth
@@ -40,8 +40,8 @@ class Common:
 
     Among few users they are solved for with everything else after each reward. Among more users whose number x ridge is
     small everybody is moved together with them until no mean can be off by more than eps of its std.
-    Among others they are looked at ever more rarely, and moved where that matters: a move changes the residual of every
-    user with data. O(users x features).
+    Among others they are looked at when rewards may have moved them, or every so often if that is enough (`Looks`), and
+    moved where that matters: a move changes the residual of every user with data. O(users x features).
 
     Attributes:
         pull: L_rho 1, one number for each user.
@@ -60,7 +60,7 @@ class Common:
         self.pull, self.spread = np.full(kernel.n_users, kernel.ridge), np.ones(kernel.n_users)
         self._measure()
         self._forget()
-        self._count, self._next_look, self._next_bound = 0, 1.0, 1.0
+        self._looks, self._next_bound = Looks(kernel, eps), 1.0
 
     def _measure(self) -> None:
         """Takes what depends on the graph, but for the length of arrays. O(edges) for the normalised Laplacian."""
@@ -116,9 +116,13 @@ class Common:
 
     def doubt(self, residual: Residual) -> float:
         """Returns how far the common weights can be from their exact mean, at most. O(users x features)."""
-        left = np.linalg.norm(residual.left, axis=1) + residual.rounding * self._kernel.shape
-        exact = float(np.linalg.norm(self.excess(residual)))
-        return self.size * (exact + self._rounding(residual) + float(self.spread @ left))
+        sizes = np.linalg.norm(residual.left, axis=1) + residual.rounding * self._kernel.shape
+        return self.doubt_of(residual, self.excess(residual), sizes)
+
+    def doubt_of(self, residual: Residual, excess: Array, sizes: Array) -> float:
+        """Returns the same for residuals of these lengths, and what the common equation leaves over besides."""
+        exact = float(np.linalg.norm(excess))
+        return self.size * (exact + self._rounding(residual) + float(self.spread @ sizes))
 
     def _rounding(self, residual: Residual) -> float:
         terms = np.abs(self.pull) + self._kernel.diagonal  # whose sums and differences the pull is made of
@@ -135,7 +139,11 @@ class Common:
         """Adds a reward that a user's block has grown by."""
         self._balance.add(user, row, noise)
         self.total += np.outer(row, row / noise)
-        self._count += 1
+        self._looks.count += 1
+
+    def owe(self, row: Array, gap: float, variance: float) -> None:
+        """Notes by how much a reward was off, and its variance if the common weights were known."""
+        self._looks.owe(self.covariance, row, gap, variance)
 
     def follow(self, residual: Residual, data: DataBlocks, most: int) -> float:
         """Goes on after a reward that the table has; returns by how much the trace of the covariance fell."""
@@ -143,21 +151,19 @@ class Common:
             self.solve(residual, data)
         elif residual.slow:
             self._keep(residual, data, most)
-        elif self._count >= self._next_look:
-            self._next_look = self._later_look()
-            self._move(residual, data, most)
+        elif self._looks.are_due(closely=residual.keeps_common):
+            self._looks.looked(self._kernel)
+            if not self._move(residual, data, most) and residual.keeps_common:
+                self.solve(residual, data)
         return self._bound(residual, data)
-
-    def _later_look(self) -> float:
-        """Returns after how many rewards to look again: soon at first, and never too late."""
-        return min(self._count * LOOK_GROWTH, self._count + self._kernel.n_users / USERS_A_REWARD)
 
     def fit(self, residual: Residual, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
         self.total = sum((data.block(user) for user in users_of(data)), np.zeros_like(self.total))
         self._balance.between, self._proven = None, None
-        self._count = max(data.table.n_observations, 1)
-        self._next_look, self._next_bound = self._later_look(), float(self._count)
+        self._looks.count = max(data.table.n_observations, 1)
+        self._looks.looked(self._kernel)
+        self._next_bound = float(self._looks.count)
         self._bound(residual, data)
         residual.left = residual.recomputed(data)
         steps = self.solve(residual, data, progress)
@@ -180,16 +186,20 @@ class Common:
         return symmetric(eye / self._kernel.common + mass * np.linalg.solve(mass * eye + self.total, self.total))
 
     def _stop(self, residual: Residual) -> Stop | Calm:
-        """Among few users the bounds of the two parts of the error add up to eps at most; among many only the first.
+        """Among few users, or if asked for, the bounds of the two parts of the error add up to eps; else the first is.
 
         Where users are slow to settle it is the energy of both.
         """
         if residual.slow:
             return Calm(self._kernel, SAFETY * self._eps)
+        all_add_up = residual.few or residual.keeps_common
+        return self.limits_of(residual, self.spread if all_add_up else np.zeros_like(self.spread), SAFETY)
+
+    def limits_of(self, residual: Residual, spread: Array, share: float) -> Stop:
+        """Returns the limits with which both parts of the error are within so much of what is allowed."""
         stds = np.sqrt(self._kernel.user_variances())
-        goal = SAFETY * self._eps * float(np.min(stds / self.spread)) / self.size
-        spread = self.spread if residual.few else np.zeros_like(self.spread)
-        return Stop(SAFETY * residual.threshold * self._kernel.shape, spread, SAFETY * goal)
+        goal = SAFETY * share * self._eps * float(np.min(stds / self.spread)) / self.size
+        return Stop(share * residual.threshold * self._kernel.shape, spread, goal)
 
     def _keep(self, residual: Residual, data: DataBlocks, most: int) -> None:
         """Brings every mean to within eps: by pushes, steps of all users, and where these fail a solve for everybody.
@@ -217,17 +227,20 @@ class Common:
             self._proven = proven(self._kernel, residual.left, border, max(goal, 0.0))
         return self._proven is not None
 
-    def _move(self, residual: Residual, data: DataBlocks, most: int) -> None:
-        """Moves all users and the common weights together, until that hardly moves anything."""
-        typical = float(np.sqrt(np.median(self._kernel.user_variances())))
+    def _move(self, residual: Residual, data: DataBlocks, most: int) -> bool:
+        """Moves all users and the common weights together; returns whether that came to hardly move anything.
+
+        Where some users wait they do so as after any reward: the rest comes after the next.
+        """
         for _ in range(MOST_MOVES):
             along, step = self._step(residual, data)
-            if max(np.linalg.norm(along), np.linalg.norm(step)) <= WORTH_MOVING * self._eps * typical:
-                return
+            if max(np.linalg.norm(along), np.linalg.norm(step)) <= WORTH_MOVING * self._eps * self._looks.typical:
+                return True
             residual.move(data, along, step)
             residual.repair(data, most)
             if residual.n_waiting:
-                return
+                return True
+        return False
 
     def _step(self, residual: Residual, data: DataBlocks) -> tuple[Array, Array]:
         """Returns the step along the null vector and that of the common weights that leave nothing in common."""
@@ -238,9 +251,9 @@ class Common:
 
     def _bound(self, residual: Residual, data: DataBlocks) -> float:
         """Bounds the covariance anew, ever more rarely: data only shrink it. Returns by how much its trace fell."""
-        if self._count < self._next_bound:
+        if self._looks.count < self._next_bound:
             return 0.0
-        self._next_bound = self._count * (FEW_GROWTH if residual.few else MANY_GROWTH)
+        self._next_bound = self._looks.count * (FEW_GROWTH if residual.few else MANY_GROWTH)
         if residual.few:
             fresh = self._bounded_by(self._known_exactly(data))
         else:
@@ -299,7 +312,7 @@ class Common:
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit."""
-        marks = {"count": self._count, "next_look": self._next_look, "next_bound": self._next_bound}
+        marks = self._looks.state() | {"next_bound": self._next_bound}
         held = {"covariance": self.covariance, "size": self.size, "halves": self.halves}
         if self._balance.between is not None:
             held |= {"between": self._balance.between}
@@ -310,7 +323,8 @@ class Common:
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.total, self.covariance, self.size = state["total"], state["covariance"], state["size"]
-        self._count, self._next_look, self._next_bound = state["count"], state["next_look"], state["next_bound"]
+        self._looks.take(state)
+        self._next_bound = state["next_bound"]
         self.halves, self._balance.between = state["halves"], state.get("between")
         self._proven = Proven(**state["proven"]) if "proven" in state else None
 

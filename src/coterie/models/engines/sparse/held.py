@@ -11,6 +11,7 @@ from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
 from coterie.models.engines.sparse.certainty import Certainty
 from coterie.models.engines.sparse.common import Common
+from coterie.models.engines.sparse.doubts import Doubts
 from coterie.models.engines.sparse.mixed import MixedBounds
 from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
 from coterie.models.engines.sparse.own import OwnParts
@@ -30,7 +31,7 @@ class Held(ConditionedModel):
     stages = False
     kernel: GraphKernel
     history: Table
-    _doubted: tuple[float, float] | None  # of the common weights and of all means, if known by now
+    _doubted: Doubts | None  # since the last change
     _grown: GraphKernel | None = None
     _sums_are_old: bool
     _everybody: Array | None  # the weights of all users, as they were when last asked for

@@ -187,6 +187,8 @@ class SparseModel(Reading):
         lowest = noise + max(about + cross, 0.0)
         highest = noise + max(about + cross, 0.0) + rest / ridge
         self._residual.add(work, gap / (noise + about))
+        if self._common is not None:
+            self._common.owe(row, gap, noise + about)
         self._data.add(user, row, noise)
         self._residual.together.add(user, row, noise)
         if self._own is not None:

@@ -9,6 +9,7 @@ from coterie.models.base import Index
 from coterie.models.engines.sparse.batch import likelihood
 from coterie.models.engines.sparse.certainty import Certain
 from coterie.models.engines.sparse.common import Common
+from coterie.models.engines.sparse.doubts import Doubts
 from coterie.models.engines.sparse.held import Held
 from coterie.models.engines.sparse.mixed import MixedBounds
 from coterie.models.engines.sparse.pulls import shared_field, whole_products
@@ -60,26 +61,37 @@ class Reading(Held):
         miss of the arm kernel, as `explain()` says, comes on top.
 
         By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v. With a
-        common part among users whose number x ridge is small, the energy of all residuals bounds it better.
+        common part all residuals may add up, so where that says more than `eps` a solve for everybody says how far
+        they do, once after each change: O((edges + rewards) x features) for each of its steps. Nothing is changed.
         """
-        return self._error(self.checked_user(user), self.checked_arms(arms))
+        row, rows = self.checked_user(user), self.checked_arms(arms)
+        bound = self._error(row, rows)
+        if self._common is None or np.all(bound <= self.eps * self.prior_std(row, rows)):
+            return bound
+        return np.minimum(bound, self._doubts(self._common).closely(row, *self._shared(row, rows)))
 
     def _error(self, user: int, arms: Index) -> Array:
-        size = np.sqrt(self.kernel.arm_diag(arms))
-        if self._own is not None:
-            size = np.linalg.norm(self._own.rows(user, self._rows(arms))[0], axis=1)
+        """Returns a bound from what is at hand."""
+        size = self._shared(user, arms)[1]
         bound = np.asarray(self._residual.level() * self.kernel.reach[user] * size)
         if self._common is None:
             return bound
-        doubt, strain = self._doubts(self._common)
-        bound += doubt * self._common.spread[user] * size
-        return bound if strain == np.inf else np.asarray(np.minimum(bound, strain * self.std_bound(user, arms)))
+        doubts = self._doubts(self._common)
+        bound += doubts.shared * self._common.spread[user] * size
+        if doubts.strain < np.inf:
+            bound = np.minimum(bound, doubts.strain * self.std_bound(user, arms))
+        return bound
 
-    def _doubts(self, common: Common) -> tuple[float, float]:
-        """Returns how far the common weights can be off, and means in units of their stds; once after each change."""
+    def _shared(self, user: int, arms: Index) -> tuple[Array, Array]:
+        """Returns what the graph's and the common weights are multiplied by for these arms, and its lengths."""
+        if self._own is None:
+            return self._rows(arms), np.sqrt(self.kernel.arm_diag(arms))
+        rows = self._own.rows(user, self._rows(arms))[0]
+        return rows, np.linalg.norm(rows, axis=1)
+
+    def _doubts(self, common: Common) -> Doubts:
         if self._doubted is None:
-            strain = common.strain(self._residual) if self._residual.slow else np.inf
-            self._doubted = common.doubt(self._residual), strain
+            self._doubted = Doubts(self.kernel, common, self._residual, self._data)
         return self._doubted
 
     def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:

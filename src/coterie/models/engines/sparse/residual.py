@@ -37,7 +37,7 @@ class Residual:
     """
 
     def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float, *, keeps_common: bool = True) -> None:
-        self.eps, self._keeps_common = eps, keeps_common
+        self.eps, self.keeps_common = eps, keeps_common
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
         self.few, self.slow = is_few(kernel), keeps_common and is_slow(kernel)
@@ -220,7 +220,7 @@ class Residual:
     def _lengthen(self, n_users: int) -> None:
         self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
         self.few, before = self.few and is_few(self._kernel), self.slow
-        self.slow = self._keeps_common and is_slow(self._kernel)
+        self.slow = self.keeps_common and is_slow(self._kernel)
         if self.slow != before:
             self._measured = 0  # another threshold holds
         if n_users > len(self._ring):
