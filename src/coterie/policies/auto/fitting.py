@@ -134,8 +134,8 @@ def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reach: float) -> Hyp
 
     What is a user's own, or follows the graph, must tie rewards together. Its variance differs from arm to arm, as that
     of rewards of two values does, so it may explain rewards that nothing ties: it is weighed against noise of this
-    variance, and turns into noise if that does as well. Where nobody has edges the graph's part is a second own one,
-    and joins it.
+    variance, and turns into noise if that does as well. The graph must tie users to each other besides: it joins their
+    own parts if these do as well, as they do where nobody has edges.
 
     Args:
         evidence: Of the rewards.
@@ -143,16 +143,23 @@ def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reach: float) -> Hyp
         reach: The share of the users who have edges.
     """
     if reach == 0:
-        hyper = hyper._replace(own=log(exp(hyper.own) + exp(hyper.graph)), graph=NONE)
+        hyper = _as_own(hyper)
     found = hyper if _ties(evidence, hyper, "own") else _as_noise(hyper, "own")
     bare = found._replace(common=NONE)
     left = bare if reach >= NEARLY_ALL and evidence.value(bare) >= evidence.value(found) - STRONG else found
-    kept = left.graph == NONE or left.shares()["graph"] > 0.5
-    return left if kept or _ties(evidence, left, "graph") else _as_noise(found, "graph")
+    if left.graph == NONE or left.shares()["graph"] > 0.5:
+        return left
+    if not _ties(evidence, left, "graph"):
+        return _as_noise(found, "graph")
+    return left if evidence.value(_as_own(left)) < evidence.value(left) - STRONG else _as_own(found)
 
 
 def _ties(evidence: Weighing, hyper: Hyper, part: str) -> bool:
     return evidence.value(hyper, as_noise=part) < evidence.value(hyper) - STRONG
+
+
+def _as_own(hyper: Hyper) -> Hyper:
+    return hyper._replace(own=log(exp(hyper.own) + exp(hyper.graph)), graph=NONE)
 
 
 def _as_noise(hyper: Hyper, part: str) -> Hyper:
