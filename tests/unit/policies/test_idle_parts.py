@@ -59,10 +59,10 @@ def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay() -> None:
         observed.add((user, arm), user, arm, float(taste[user, arm] + 0.1 * rng.normal()))
     evidence = Evidence(PARTS, observed)
     rough = HYPER._replace(graph=0.0, own=-0.5, common=-3.0, ridge=-2.0, lengthscale=-3.0, noise=-4.0)
-    found = without_idle_parts(evidence, rough, reach=1.0)
+    found = without_idle_parts(evidence, rough, reaches_all=True)
     assert found.common == NONE
     assert found.own == -0.5
-    alone = without_idle_parts(evidence, rough, reach=0.5)
+    alone = without_idle_parts(evidence, rough, reaches_all=False)
     assert alone.common == -3.0  # users learn from others in some way
     prior = Prior.of(PARTS, 1.0)
     assert np.isfinite(fit(evidence, prior, found, corners=False)[1])  # from where it was left out
@@ -93,7 +93,7 @@ def test_a_graph_that_ties_users_stays_and_one_that_does_not_turns_into_noise(se
     for graph, stays in ((0.5, True), (NONE, False)):
         evidence = simulated(MOSTLY_COMMON._replace(graph=graph, own=NONE), seed)
         rough = fit(evidence, prior, prior.centre, corners=True)[0]
-        found = without_idle_parts(evidence, rough, reach=1.0)
+        found = without_idle_parts(evidence, rough, reaches_all=True)
         assert (found.graph > NONE) == stays
         gone = sum(exp(getattr(rough, part)) for part in ("own", "graph") if getattr(found, part) == NONE)
         assert found.noise_var == pytest.approx(rough.noise_var + gone * (1 + exp(rough.offset)))
@@ -104,25 +104,16 @@ def test_where_users_own_parts_carry_a_graph_that_ties_nobody_goes_and_the_commo
     prior = Prior.of(PARTS, 2.0)
     evidence = simulated(HYPER._replace(own=0.5, graph=NONE, common=NONE, noise=-2.0), seed)
     rough = fit(evidence, prior, prior.centre, corners=True)[0]._replace(graph=-2.0)
-    found = without_idle_parts(evidence, rough, reach=1.0)
+    found = without_idle_parts(evidence, rough, reaches_all=True)
     assert found.graph == NONE
     assert exp(found.own) == pytest.approx(exp(rough.own) + exp(rough.graph))
     assert found.common == rough.common  # users learn from others in some way
 
 
-def test_without_edges_the_part_of_the_graph_is_one_of_the_users_own() -> None:
-    evidence = simulated(HYPER._replace(own=0.5, graph=NONE, common=0.5, noise=-2.0), 0)
-    rough = HYPER._replace(own=-0.5, graph=0.0, common=0.5, noise=-2.0)
-    found = without_idle_parts(evidence, rough, reach=0.0)
-    assert found.graph == NONE
-    assert exp(found.own) == pytest.approx(exp(-0.5) + 1.0)
-    assert found.common == rough.common
-
-
 def test_users_who_come_once_have_nothing_of_their_own() -> None:
     rng = np.random.default_rng(0)
     rows = [(user, user % 12, rng.normal() * (1 + 3 * (user % 3 == 0))) for user in range(40)]
-    assert without_idle_parts(Evidence(PARTS, rewarded(rows)), HYPER._replace(own=1.0), reach=1.0).own == NONE
+    assert without_idle_parts(Evidence(PARTS, rewarded(rows)), HYPER._replace(own=1.0), reaches_all=True).own == NONE
 
 
 def test_a_graph_without_a_part_leaves_a_trace_that_is_nothing() -> None:

@@ -14,7 +14,6 @@ STEPS = 25
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NONE = -60.0  # the log variance of a part that is not there
-NEARLY_ALL = 0.9  # of the users
 STRONG = 3.0  # of a log evidence: what is called strong
 FIRST = 1.0  # of their parts' variances, in which rare hits at first show nothing: how far the logarithms spread
 MOSTLY, SURELY = 0.8, 0.25  # of rewards that are one of two values: the noise's share of their variance, and its spread
@@ -125,7 +124,7 @@ class Weighing(Explaining, Protocol):
         ...
 
 
-def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reach: float) -> Hyper:
+def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -> Hyper:
     """Returns the hyperparameters without the parts that nothing speaks for: rewards must be 20 times likelier with it.
 
     The prior keeps such a part at a thousandth of the variance rather than at none; over thousands of rewards so much
@@ -135,19 +134,12 @@ def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reach: float) -> Hyp
     What is a user's own, or follows the graph, must tie rewards together. Its variance differs from arm to arm, as that
     of rewards of two values does, so it may explain rewards that nothing ties: it is weighed against noise of this
     variance, and turns into noise if that does as well. The graph must tie users to each other besides: it joins their
-    own parts if these do as well, as they do where nobody has edges.
-
-    Args:
-        evidence: Of the rewards.
-        hyper: What was found.
-        reach: The share of the users who have edges.
+    own parts if these do as well.
     """
-    if reach == 0:
-        hyper = _as_own(hyper)
     found = hyper if _ties(evidence, hyper, "own") else _as_noise(hyper, "own")
     bare = found._replace(common=NONE)
-    left = bare if reach >= NEARLY_ALL and evidence.value(bare) >= evidence.value(found) - STRONG else found
-    if left.graph == NONE or left.shares()["graph"] > 0.5:
+    left = bare if reaches_all and evidence.value(bare) >= evidence.value(found) - STRONG else found
+    if left.shares()["graph"] > 0.5:
         return left
     if not _ties(evidence, left, "graph"):
         return _as_noise(found, "graph")

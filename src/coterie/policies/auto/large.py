@@ -25,6 +25,7 @@ from coterie.policies.fitting import fit_model
 from coterie.policies.rules.widths import Width
 
 AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
+NEARLY_ALL = 0.9
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
 
 
@@ -233,7 +234,7 @@ class LargeAutoPolicy(AutoPolicy):
         return Prior.of(self.ground, variance, two_valued=two_valued)
 
     def _kind(self) -> "Kind":
-        return Kind(few=self._are_few(), reach=float(np.mean(self.graph.degrees > 0)))
+        return Kind(few=self._are_few(), reaches_all=float(np.mean(self.graph.degrees > 0)) >= NEARLY_ALL)
 
     def _evidence(self, t: int, shift: float) -> Evidence:
         return self.ground.evidence(self._model.history, t, shift)
@@ -294,16 +295,16 @@ class LargeAutoPolicy(AutoPolicy):
 
 
 class Kind(NamedTuple):
-    """What a fit has to know of the graph: whether users are few, and the share of them who have edges."""
+    """What a fit has to know of the graph: whether users are few, and whether nearly all have edges."""
 
     few: bool
-    reach: float
+    reaches_all: bool
 
 
 def _found(evidence: Weighing, prior: Prior, start: Hyper, t: int, kind: Kind) -> Hyper:
     """Returns the hyperparameters that t rewards call for; among many users without parts that are idle."""
     found = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
-    return found if kind.few else without_idle_parts(evidence, found, reach=kind.reach)
+    return found if kind.few else without_idle_parts(evidence, found, reaches_all=kind.reaches_all)
 
 
 def make_large_auto_policy(

@@ -38,8 +38,8 @@ class SparseModel(Reading):
     A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
     weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
     are within `eps`; also where users x ridge is below a thousand, if `keeps_common`: all move together then, O(edges x
-    features) a reward. Among others the common weights follow ever more rarely; `error_bound` is then true, but may be
-    loose: it adds up the residuals of all users.
+    features) a reward. Among others the common weights follow once rewards may have moved them, or without
+    `keeps_common` ever more rarely; `error_bound` then solves for everybody where what is at hand states too much.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
@@ -53,8 +53,8 @@ class SparseModel(Reading):
         max_work: The work of one solve, at most: pushes, and edges they go along.
         certified: Whether policies refine the belief of contenders until their choice is certain, as far as half
             of `max_work` reaches. What is left open is mostly the mean's error: a smaller `eps` settles more.
-        keeps_common: Whether means are kept within `eps` also where users have a common part, are more than a thousand,
-            and users x ridge is below a thousand. If not, a reward costs a half to a thirtieth, and the bound is loose.
+        keeps_common: Whether means are kept within `eps` also where users have a common part and are more than a
+            thousand. If not, a reward costs a half to a thirtieth, and means may be off by more.
     """
 
     # Learning
