@@ -15,12 +15,12 @@ from coterie.policies.auto.sampling import Sample
 from coterie.runs.diagnosis.evidence import Fitted, fit_parts
 from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
-from coterie.runs.diagnosis.neighbourhoods import Seen, community, look
+from coterie.runs.diagnosis.neighbourhoods import Seen, communities, look
 from coterie.runs.diagnosis.outcomes import Kind, Outcomes, outcomes_of
 from coterie.runs.diagnosis.payoff import Payoff, simulate
 
 AT_ONCE = 1_000  # pairs for eigenvalues and features
-SIM_USERS, SIM_ARMS, SIM_ROUNDS, SIM_TRUTHS, SIM_CANDIDATES = 40, 100, 1_000, 48, 10
+SIM_USERS, SIM_COMMUNITIES, SIM_ARMS, SIM_ROUNDS, SIM_TRUTHS, SIM_CANDIDATES = 40, 4, 100, 1_000, 48, 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -196,9 +196,9 @@ def _kernel(ground: Neighbourhoods, seen: Seen, arms: ArmPool) -> Kernel:
 
 
 def _payoff(log: Log, ground: Neighbourhoods, fitted: Fitted, outcomes: Outcomes, seed: int, rounds: int) -> Payoff:
-    """Returns what comes of rounds with a community of users and some of the arms that events have."""
+    """Returns what comes of rounds with some communities of users and some of the arms that events have."""
     rng = np.random.default_rng([seed, 1])
-    users = community(log.graph, SIM_USERS, rng)
+    users = communities(log.graph, SIM_USERS, SIM_COMMUNITIES, rng)
     arms = rng.permutation(np.unique(outcomes.arm))[:SIM_ARMS]
     one_each = History()
     for arm in arms.tolist():

@@ -89,12 +89,17 @@ def neighbourhoods(graph: UserGraph, counts: Ints, rng: np.random.Generator) -> 
     return found
 
 
-def community(graph: UserGraph, most: int, rng: np.random.Generator) -> Ints:
-    """Returns so many users, grown from a random one with edges by who has the largest part of their links into it."""
+def communities(graph: UserGraph, most: int, count: int, rng: np.random.Generator) -> Ints:
+    """Returns so many users in some communities, each grown from a random user with edges.
+
+    Who has the largest part of their links into it comes next. In one community alone everybody would be alike, and the
+    graph would tell no more than that.
+    """
     degrees = np.diff(graph.weights.indptr)
     starts = iter([*rng.permutation(np.flatnonzero(degrees)).tolist(), *np.flatnonzero(degrees == 0).tolist()])
-    each = np.ones(graph.n_users, dtype=np.int64)
-    return _grown(graph, each, most, each > 0, starts, 1 / np.maximum(degrees, 1))
+    each, free = np.ones(graph.n_users, dtype=np.int64), np.ones(graph.n_users, dtype=np.bool_)
+    sizes = np.diff(np.linspace(0, most, count + 1).round().astype(int)).tolist()
+    return np.concatenate([_grown(graph, each, size, free, starts, 1 / np.maximum(degrees, 1)) for size in sizes])
 
 
 def _grown(

@@ -174,8 +174,8 @@ DIMENSION = (
 def payoff_words(payoff: Payoff, n_users: int) -> list[str]:
     """Returns when the graph pays off, and what was simulated."""
     setting = (
-        f"Simulated: {payoff.n_truths} truths drawn from the fitted kernel for {payoff.n_users} users, most of whose "
-        f"friends are among them, and {payoff.n_arms} arms, {payoff.n_candidates} of them shown in a round; "
+        f"Simulated: {payoff.n_truths} truths drawn from the fitted kernel for {payoff.n_users} users of a few "
+        f"communities, and {payoff.n_arms} arms, {payoff.n_candidates} of them shown in a round; "
         f"{payoff.rounds:,} rounds; UCB of width 1 that knows the kernel, and one that knows only how alike two users "
         "are on average. It says what the fitted kernel would have, not what your users will do."
     )

@@ -11,7 +11,15 @@ from coterie.logs import Events, Log, Pairs
 from coterie.policies.auto.fitting import Prior
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Together, Without, firm_prior, fit_parts, handed
-from coterie.runs.diagnosis.neighbourhoods import BALL_PAIRS, BALLS, BLOCKS, USER_PAIRS, community, look, neighbourhoods
+from coterie.runs.diagnosis.neighbourhoods import (
+    BALL_PAIRS,
+    BALLS,
+    BLOCKS,
+    USER_PAIRS,
+    communities,
+    look,
+    neighbourhoods,
+)
 from coterie.runs.diagnosis.outcomes import outcomes_of
 from planted import planted_log, with_users_permuted
 
@@ -122,12 +130,15 @@ def test_first_neighbourhoods_as_one_keep_their_pairs() -> None:
     assert (seen.together(1).rows == seen.blocks[0].rows).all()
 
 
-def test_a_community_keeps_its_links_to_itself() -> None:
+def test_a_community_keeps_its_links_to_itself_and_several_are_apart() -> None:
     graph = make_graph("sbm", 120, seed=0, n_blocks=6, inside=0.6, across=0.01)
-    users = community(graph, 20, np.random.default_rng(0))
+    users = communities(graph, 20, 1, np.random.default_rng(0))
     assert len(set(users.tolist())) == 20
     assert graph.weights[users][:, users].nnz > 0.7 * graph.weights[users].nnz
-    assert len(community(make_graph("empty", 5), 20, np.random.default_rng(0))) == 5
+    apart = communities(graph, 20, 4, np.random.default_rng(0))
+    assert len(set(apart.tolist())) == 20
+    assert graph.weights[apart][:, apart].nnz < 0.5 * graph.weights[users][:, users].nnz
+    assert len(communities(make_graph("empty", 5), 20, 4, np.random.default_rng(0))) == 5
 
 
 def test_a_part_that_goes_hands_its_variance_on() -> None:
