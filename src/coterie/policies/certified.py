@@ -8,7 +8,8 @@ import numpy as np
 from coterie.contracts import Choice
 from coterie.errors import ParameterError
 from coterie.models import Model, SparseModel
-from coterie.policies.policy import Considered, Grounds, Policy
+from coterie.policies.considered import Considered, Grounds
+from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import InNoiseUnits, Score, greedy, ucb, widening_ucb
 from coterie.policies.rules.widths import Width
 

@@ -1,11 +1,9 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count, product
 from math import sqrt
-from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +11,10 @@ from numpy.typing import NDArray
 from coterie.contracts import Array, Choice, UserId
 from coterie.errors import (
     FAILURES,
-    CandidatesError,
     DimensionError,
     NumericalError,
     ParameterError,
-    UnknownArmError,
-    UnknownUserError,
     listed,
-    or_similar,
 )
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
@@ -28,8 +22,10 @@ from coterie.kernels.graph import GraphKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
+from coterie.policies.considered import Considered, Grounds
 from coterie.policies.fitting import fit_model
 from coterie.policies.following.followers import Follower
+from coterie.policies.naming import Naming, as_list
 from coterie.policies.relinking import link_between
 from coterie.policies.rules.batches import Batch, decide_together
 from coterie.policies.rules.draws import Draws
@@ -41,50 +37,7 @@ Index = NDArray[np.intp]
 TIE_TOLERANCE = 1e-10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Grounds:
-    """What a decision is made from.
-
-    Attributes:
-        score: The rule that orders the candidates.
-        mean: The model's mean of each candidate.
-        std: The model's std of each candidate.
-        width: How wide to explore.
-        tolerance: The gap within which scores are tied.
-    """
-
-    score: Score
-    mean: Array
-    std: Array
-    width: float
-    tolerance: float
-
-
-class Considered(NamedTuple):
-    """What a decision was made from: which candidate is best, and what was believed of every one.
-
-    Attributes:
-        best: The position of the chosen candidate.
-        mean: The believed reward of each.
-        std: The uncertainty of each.
-        score: What was maximised.
-        n_ties: How many candidates had the highest score.
-        width: How wide the policy explored.
-        told: Mean and std of each in the rewards' own units, where the belief is about something else.
-        certain: Whether the exact belief is proven to choose the same; None where nobody asked.
-    """
-
-    best: int
-    mean: Array
-    std: Array
-    score: Array
-    n_ties: int
-    width: float
-    told: tuple[Array, Array] | None = None
-    certain: bool | None = None
-
-
-class Policy:
+class Policy(Naming):
     """Chooses arms for users and learns from the rewards. Made by `make_policy`.
 
     Only `update` changes the belief. `select` counts decisions: a decision's randomness depends on the seed and its
@@ -149,13 +102,13 @@ class Policy:
         found = self._decide(row, arms, self.n_decisions)
         return self._chosen(row, arms, found)
 
-    def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, "Considered"]:
+    def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, Considered]:
         """Returns the choice, as `select` does, and what was believed of every candidate."""
         row, arms = self._user_row(user), self._candidates(candidates)
         found = self._decide(row, arms, self.n_decisions)
         return self._chosen(row, arms, found), found
 
-    def consider_rows(self, row: int, arms: Any) -> "Considered":
+    def consider_rows(self, row: int, arms: Any) -> Considered:
         """Returns what the next decision is made from, and counts it; user and arms are rows that were checked."""
         found = self._decide(row, arms, self.n_decisions)
         self.n_decisions += 1
@@ -364,7 +317,7 @@ class Policy:
     def _regraphed(self, change: Difference) -> None:
         """Takes note of a change of graph that the belief on it has followed."""
 
-    def _chosen(self, row: int, arms: Any, found: "Considered") -> Choice:
+    def _chosen(self, row: int, arms: Any, found: Considered) -> Choice:
         """Counts the decision and returns its record."""
         number, best = self.n_decisions, found.best
         self.n_decisions = number + 1
@@ -373,7 +326,7 @@ class Policy:
         score = found.score.item(best)
         return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
 
-    def _decide(self, row: int, arms: Any, number: int) -> "Considered":
+    def _decide(self, row: int, arms: Any, number: int) -> Considered:
         """Returns the position of the chosen arm, and what was believed of every candidate."""
         model = self._model
         mean, std = model.read(row, arms)
@@ -440,68 +393,6 @@ class Policy:
                 follower.follow(model, t, row, column, value)
             except FAILURES as refusal:
                 self._refused = f" The change due after {t} rewards was not made: {refusal}"
-
-    def _user_row(self, user: UserId) -> int:
-        try:
-            return self._user_index[user]
-        except (KeyError, TypeError):
-            remedy = "Add the user to the graph, make a policy on it and replay the rewards with update_many"
-            raise UnknownUserError(
-                f"user {user!r} is unknown",
-                f"the graph's users are {listed(self.graph.users)}",
-                or_similar(user, self.graph.users, remedy),
-            ) from None
-
-    def _arm_row(self, arm: Any) -> int:
-        try:
-            return self._arm_index[arm]
-        except (KeyError, TypeError):
-            if isinstance(arm, Choice):
-                raise UnknownArmError(
-                    "the arm is a whole Choice", "an arm is named by its id", "Pass choice.arm"
-                ) from None
-            assert self.arms is not None
-            return self.arms.index_of(arm)
-
-    def _candidates(self, candidates: Any) -> Any:
-        """Returns the candidates as the model knows them: rows of the pool, or vectors."""
-        if self.arms is None:
-            return self._vectors(candidates)
-        if candidates is None:
-            return np.arange(len(self.arms))
-        ids = as_list("candidates", candidates)
-        if not ids:
-            raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
-        try:
-            rows = itemgetter(*ids)(self._arm_index) if len(ids) > 1 else (self._arm_index[ids[0]],)
-        except (KeyError, TypeError):
-            rows = [self._arm_row(arm) for arm in ids]
-        if len(set(rows)) < len(rows):
-            repeated = next(arm for i, arm in enumerate(ids) if arm in ids[:i])
-            raise CandidatesError(f"candidate {repeated!r} is given twice", "candidates are distinct", "Drop one")
-        return np.array(rows, dtype=np.intp)
-
-    def _vectors(self, candidates: Any) -> Any:
-        if isinstance(candidates, Iterator):
-            candidates = list(candidates)
-        if candidates is not None and np.size(candidates) == 0:
-            raise CandidatesError(
-                "there are no candidates", "at least one is needed", "Pass an array with one row each"
-            )
-        rows = self._model.checked_arms(candidates)
-        if len({row.tobytes() for row in rows}) < len(rows):
-            raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
-        return rows
-
-
-def as_list(what: str, values: Any) -> list[Any]:
-    """Returns the values of any iterable but a string, which is one id and not a list of letters."""
-    if type(values) is list:  # by far the most common, and candidates are read at every decision
-        return values
-    scalar = isinstance(values, np.ndarray) and values.ndim == 0
-    if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
-        raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")
-    return list(values)
 
 
 def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: Any) -> None:

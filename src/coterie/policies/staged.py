@@ -9,7 +9,8 @@ import numpy as np
 
 from coterie.contracts import Array, UserId
 from coterie.models import Model
-from coterie.policies.policy import Considered, Policy
+from coterie.policies.considered import Considered
+from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import ucb
 from coterie.policies.rules.widths import width_at
 

@@ -15,8 +15,9 @@ from coterie.kernels import ArmPool
 from coterie.models.base import Index, checked_binary, checked_reward
 from coterie.models.need import check_whole
 from coterie.policies import Policy, make_policy
+from coterie.policies.considered import Considered
 from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
-from coterie.policies.policy import Considered, as_list
+from coterie.policies.naming import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.product.batches import decisions_of
 from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance, seen_by

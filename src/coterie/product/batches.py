@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import ArmId
 from coterie.policies import Policy
-from coterie.policies.policy import Grounds
+from coterie.policies.considered import Grounds
 from coterie.policies.rules.batches import Batch
 from coterie.policies.rules.draws import Draws
 from coterie.product.chances.propensity import Seen, exploration

@@ -18,7 +18,7 @@ from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import CORNERS_UNTIL, FIRST_FIT, AutoPolicy, Index
 from coterie.policies.auto.parts import Hyper, Parts
-from coterie.policies.policy import Considered
+from coterie.policies.considered import Considered
 
 LOGIT_VARIANCE = 2.0
 MOST_PAIRS = 600

@@ -16,7 +16,8 @@ from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Explaining, Prior, fit
 from coterie.policies.auto.parts import Hyper, KernelParts, Parts
-from coterie.policies.policy import Considered, Policy
+from coterie.policies.considered import Considered
+from coterie.policies.policy import Policy
 from coterie.policies.rules.batches import Batch
 
 FIRST_FIT = 8

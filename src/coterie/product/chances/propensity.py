@@ -9,7 +9,8 @@ from scipy.special import ndtr
 
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError, listed
-from coterie.policies.policy import Considered, Grounds, Policy
+from coterie.policies.considered import Considered, Grounds
+from coterie.policies.policy import Policy
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.scores import (
     ROUNDING,

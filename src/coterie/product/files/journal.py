@@ -26,7 +26,7 @@ import scipy
 
 from coterie.errors import JournalError
 from coterie.kernels import ArmPool
-from coterie.policies.policy import as_list
+from coterie.policies.naming import as_list
 from coterie.product.decision import Decision, decision_number
 from coterie.product.inputs.arms import as_arm_pool
 
