@@ -9,7 +9,7 @@ from benchmarks.timing import Row, at_most
 from coterie.policies import make_policy
 from coterie.policies.auto import AutoPolicy
 from coterie.problems import World, draw_world, world_settings
-from coterie.runs.learners import learner_settings
+from coterie.runs.entries import learner_settings
 from coterie.runs.play import Trial, play
 
 SETTINGS, PILOTS, PILOT_ROUNDS = 20, 5, 1500

@@ -7,7 +7,8 @@ import numpy as np
 
 from benchmarks.timing import Row, micro
 from coterie.problems import WorldSettings
-from coterie.runs.learners import LearnerSettings, make_learner
+from coterie.runs.entries import LearnerSettings
+from coterie.runs.learners import make_learner
 from coterie.runs.play import Trial, play
 
 REPEATS = 7

@@ -14,7 +14,8 @@ import numpy as np
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import LearnerError
 from coterie.problems import Round, World, WorldSettings, draw_rounds, draw_world
-from coterie.runs.learners import Learner, LearnerSettings, make_learner
+from coterie.runs.entries import LearnerSettings
+from coterie.runs.learners import Learner, make_learner
 
 FINAL, PILOT = 0, 1
 LEARNER, GRAPH = 100, 101

@@ -11,7 +11,8 @@ from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import WorldSettings, settings_as_dict, world_settings
-from coterie.runs.learners import LearnerSettings, check_shared, complete_learner, learner_settings
+from coterie.runs.entries import LearnerSettings, check_shared, learner_settings
+from coterie.runs.learners import complete_learner
 from coterie.runs.lines import line_of
 from coterie.runs.recorded.settings import QUICK_ROUNDS as QUICK_LOG_ROUNDS
 from coterie.runs.recorded.settings import LogSettings, log_settings, log_settings_as_dict

@@ -7,7 +7,7 @@ import pytest
 
 from coterie.errors import CandidatesError, SettingError, StoreError
 from coterie.problems import WorldSettings
-from coterie.runs.learners import LearnerSettings, learner_settings
+from coterie.runs.entries import LearnerSettings, learner_settings
 from coterie.runs.play import PILOT, Trial, play
 from coterie.runs.runner import missing_units, run_study
 from coterie.runs.store import Store

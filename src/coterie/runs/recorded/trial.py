@@ -16,7 +16,8 @@ from coterie.policies.online import MostHits, OnlineFeatures
 from coterie.policies.online.learner import Chosen
 from coterie.problems import Round
 from coterie.problems.recorded import OnePositive, Replay
-from coterie.runs.learners import FEATURELESS, Learner, LearnerSettings, make_learner, seen_graph
+from coterie.runs.entries import FEATURELESS, LearnerSettings
+from coterie.runs.learners import Learner, make_learner, seen_graph
 from coterie.runs.play import FINAL, GRAPH, LEARNER, Played
 from coterie.runs.recorded.settings import LogSettings
 from coterie.runs.recorded.sources import problem_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from coterie.errors import CoterieError
 from coterie.problems.recorded import OnePositive
-from coterie.runs.learners import LearnerSettings
+from coterie.runs.entries import LearnerSettings
 from coterie.runs.recorded.memory import peak_memory
 from coterie.runs.recorded.parts import Part, Parts
 from coterie.runs.recorded.settings import LogSettings
