@@ -34,7 +34,7 @@ def material() -> tuple[dict[str, Any], Sample]:
         ("snips", "SelfNormalizedInverseProbabilityWeighting", {}),
         ("dm", "DirectMethod", {}),
         ("dr", "DoublyRobust", {}),
-        ("switch", "SwitchDoublyRobust", {"tau": THRESHOLD}),
+        ("switch", "SwitchDoublyRobust", {"lambda_": THRESHOLD}),
     ],
 )
 def test_estimates_are_those_of_obp(name: str, theirs: str, options: dict[str, Any]) -> None:
