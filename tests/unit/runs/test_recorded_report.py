@@ -11,6 +11,7 @@ import pytest
 from coterie.runs.recorded.outcome import LogWorld, Outcome
 from coterie.runs.recorded.report import document
 from coterie.runs.recorded.report.figures import draw_outcome
+from coterie.runs.recorded.report.goals import goals
 from coterie.runs.recorded.report.numbers import best_without_graph, by_visit, gain, over_time, thirds
 from coterie.runs.recorded.report.page import write_log_report
 from coterie.runs.recorded.report.summary import summary_of
@@ -218,6 +219,33 @@ def test_the_page_of_real_data_is_made_of_summaries_alone(tmp_path: Path) -> Non
     assert "| others drawn uniformly | neighbours | 9 |" in page
     assert "It took 0.0 hours on one core, 0.2 GiB" in page
     assert document.page([made]) == page
+
+
+def summary_with(name: str, rates: dict[str, float], times: float) -> dict[str, Any]:
+    policies = [{"policy": policy, "rate": {"mean": rate}} for policy, rate in rates.items()]
+    against = {"best_without_graph": "gp-ucb", "against_best_without_graph": {"times": times}}
+    return {"name": name, "quick": False, "worlds": [{"name": "uniform", "policies": policies, **against}]}
+
+
+def test_goals_are_met_or_not_by_what_was_found() -> None:
+    rates = {"auto-ucb": 0.36, "auto-ucb, no graph": 0.3, "auto-ucb, users permuted": 0.28, "gob-lin": 0.37}
+    assert list(goals(summary_with("lastfm", rates, 1.2))) == [
+        ("uniform", "`auto-ucb` hits at least 0.35", "0.360", "yes"),
+        ("uniform", "1.15 times the best without a graph", "1.20 (`gp-ucb`)", "yes"),
+        ("uniform", "above `gob-lin`", "0.370", "**no**"),
+        (
+            "uniform",
+            "`auto-ucb, users permuted` loses at most 5 % to `auto-ucb, no graph`",
+            "0.280 for 0.300, loses 6.7%",
+            "**no**",
+        ),
+    ]
+    asked = "`auto-ucb` loses at most 5 % to `auto-ucb, no graph`"
+    assert list(goals(summary_with("deezer", rates, 1.2))) == [
+        ("uniform", asked, "0.360 for 0.300, gains 20.0%", "yes")
+    ]
+    assert not list(goals(summary_with("mine", rates, 1.2)))
+    assert not list(goals({**summary_with("lastfm", rates, 1.2), "quick": True}))
 
 
 def test_no_path_of_a_machine_gets_into_a_summary() -> None:

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from coterie.runs.recorded.report.goals import goals
+
 ORDER = ("lastfm", "deezer", "filmtrust")
 OPENING = """# Real data
 
@@ -47,6 +49,10 @@ def _study(summary: Mapping[str, Any]) -> Iterator[str]:
         gone = f" Left out, since too slow for it: {', '.join(summary['left_out'])}." if summary["left_out"] else ""
         yield f"**A quick run**: it shows the direction, not how sure it is.{gone}"
     yield "\n".join(f"- {world['verdict']}" for world in summary["worlds"])
+    asked = list(goals(summary))
+    if asked:
+        yield "What was asked for beforehand, and what came of it in the mean of all trials:"
+        yield _table(("others drawn by", "asked", "found", "met"), asked)
     for world in summary["worlds"]:
         yield from _world(world)
     yield from _whom(summary)
