@@ -24,6 +24,14 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "watts-strogatz": {"k": 6},  # a long way round
     "sbm": {},
 }
+ANYTHING: dict[str, Any] = {
+    "graph": graphs(),
+    "ridge": st.floats(0.01, 10.0),
+    "normalised": st.booleans(),
+    "cap": st.sampled_from([1, 20, 20_000]),
+    "own": st.sampled_from([0.0, 0.5]),
+    "common": st.floats(1e-3, 10),
+}
 
 
 def make_kernel(family: str, **settings: Any) -> GraphKernel:
@@ -181,14 +189,7 @@ def test_the_residual_is_computed_anew_before_rounding_could_matter() -> None:
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    graph=graphs(),
-    ridge=st.floats(0.01, 10.0),
-    normalised=st.booleans(),
-    cap=st.sampled_from([1, 20, 20_000]),
-    own=st.sampled_from([0.0, 0.5]),
-    common=st.floats(1e-3, 10),
-)
+@given(**ANYTHING)
 def test_eps_is_kept_on_any_graph_and_with_any_cap(
     monkeypatch: pytest.MonkeyPatch,
     graph: ct.UserGraph,
@@ -208,15 +209,7 @@ def test_eps_is_kept_on_any_graph_and_with_any_cap(
 
 
 @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(
-    graph=graphs(),
-    ridge=st.floats(0.01, 10.0),
-    normalised=st.booleans(),
-    cap=st.sampled_from([1, 20, 20_000]),
-    own=st.sampled_from([0.0, 0.5]),
-    common=st.floats(1e-3, 10),
-    keeps_common=st.booleans(),
-)
+@given(**ANYTHING, keeps_common=st.booleans())
 def test_what_is_stated_is_true_and_little_where_common_weights_only_follow(
     monkeypatch: pytest.MonkeyPatch,
     graph: ct.UserGraph,
