@@ -15,14 +15,14 @@ class Grounds:
         score: The rule that orders the candidates.
         mean: The model's mean of each candidate.
         std: The model's std of each candidate.
-        width: How wide to explore.
+        width: How wide to explore: a number, or one for each.
         tolerance: The gap within which scores are tied.
     """
 
     score: Score
     mean: Array
     std: Array
-    width: float
+    width: float | Array
     tolerance: float
 
 
@@ -35,7 +35,7 @@ class Considered(NamedTuple):
         std: The uncertainty of each.
         score: What was maximised.
         n_ties: How many candidates had the highest score.
-        width: How wide the policy explored.
+        width: How wide the policy explored: a number, or one for each.
         told: Mean and std of each in the rewards' own units, where the belief is about something else.
         certain: Whether the exact belief is proven to choose the same; None where nobody asked.
     """
@@ -45,6 +45,6 @@ class Considered(NamedTuple):
     std: Array
     score: Array
     n_ties: int
-    width: float
+    width: float | Array
     told: tuple[Array, Array] | None = None
     certain: bool | None = None

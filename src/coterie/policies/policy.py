@@ -1,6 +1,7 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from itertools import count, product
 from math import sqrt
 from typing import Any
@@ -116,13 +117,13 @@ class Policy(Naming):
 
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> Batch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
-        rows, width = [self._user_row(user) for user in users], self.width
-        if callable(width) or self.doubt is not None or self.arms is None or not rows:
+        rows = [self._user_row(user) for user in users]
+        if callable(self.width) or self.doubt is not None or self.arms is None or not rows:
             return None
         arms = self._candidates(candidates)
         ties = [self._tolerance(row, arms) for row in rows]
-        model, first = self._model, self.n_decisions
-        found = decide_together(model, self._score, width, self._draws, first=first, rows=rows, arms=arms, ties=ties)
+        model, first, widths = self._model, self.n_decisions, partial(self.widths, arms)
+        found = decide_together(model, self._score, widths, self._draws, first=first, rows=rows, arms=arms, ties=ties)
         self.n_decisions += 0 if found is None else len(rows)
         return found
 
@@ -295,10 +296,12 @@ class Policy(Naming):
         mean, std = self._model.read(row, arms)
         if self.doubt is not None:
             std = self.doubt.read(row, arms)[1]
+        return Grounds(self._score, mean, std, self.widths(arms, std), self._tolerance(row, arms))
+
+    def widths(self, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - some explore some candidates wider
+        """Returns how wide to explore now: a number, or one for each std, of these arms for a user or more."""
         width = self.width
-        if callable(width):
-            width = width_at(width, self._model.n_observations + 1, self._model)
-        return Grounds(self._score, mean, std, width, self._tolerance(row, arms))
+        return width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
@@ -334,9 +337,7 @@ class Policy(Naming):
         if self.doubt is not None:
             std = self.doubt.read(row, arms)[1]
             known = self.doubt if self.samples_jointly else model
-        width = self.width
-        if callable(width):
-            width = width_at(width, model.n_observations + 1, model)
+        width = self.widths(arms, std)
         score = self._score(mean, std, width, model=known, user=row, arms=arms, draws=self._draws, number=number)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(

@@ -49,5 +49,6 @@ def decisions_of(
 
 def _seen(batch: Batch, i: int, rule: object, noise_var: float) -> Seen:
     """Returns what the propensities of one decision of a batch depend on."""
-    grounds = Grounds(rule, batch.mean[i], batch.std[i], batch.width, batch.tolerances[i])  # type: ignore[arg-type]
+    width = batch.width[i] if isinstance(batch.width, np.ndarray) else batch.width
+    grounds = Grounds(rule, batch.mean[i], batch.std[i], width, batch.tolerances[i])  # type: ignore[arg-type]
     return Seen(grounds, batch.score[i], noise_var)

@@ -85,8 +85,8 @@ class _Scorer:
     def _block(self, rows: Index) -> Columns:
         mean, std = self._beliefs(rows)
         score = mean
-        if self._by_ucb and not callable(self.policy.width):
-            score = np.asarray(mean + self.policy.width * std)
+        if self._by_ucb:
+            score = np.asarray(mean + self.policy.widths(self._columns, std) * std)
         best = _best(score, self._top)
         if self._with_std and not self._by_ucb:
             std = self._stds(rows, best)

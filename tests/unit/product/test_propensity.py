@@ -292,7 +292,7 @@ def test_width_counts_as_in_the_policy() -> None:
 
 
 def test_what_is_not_known_is_none() -> None:
-    def own(mean: Array, std: Array, width: float, **_: object) -> Array:
+    def own(mean: Array, std: Array, width: float | Array, **_: object) -> Array:
         return mean - width * std
 
     for policy in (trained("gp-ucb", score=own), trained("gp-ucb", score=InNoiseUnits(own)), *map(trained, STAGED)):

@@ -129,7 +129,8 @@ def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -
 
     The prior keeps such a part at a thousandth of the variance rather than at none; over thousands of rewards so much
     is learned of it that choices go by it. Users always learn from others in some way: the common part stays unless the
-    graph stays and reaches all but a few; the graph stays where it has more than half of the variance.
+    graph stays and reaches all but a few; the graph stays where it has more than half of the variance and nothing
+    speaks for another part.
 
     What is a user's own, or follows the graph, must tie rewards together. Its variance differs from arm to arm, as that
     of rewards of two values does, so it may explain rewards that nothing ties: it is weighed against noise of this
@@ -138,8 +139,9 @@ def without_idle_parts(evidence: Weighing, hyper: Hyper, *, reaches_all: bool) -
     """
     found = hyper if _ties(evidence, hyper, "own") else _as_noise(hyper, "own")
     bare = found._replace(common=NONE)
-    left = bare if reaches_all and evidence.value(bare) >= evidence.value(found) - STRONG else found
-    if left.shares()["graph"] > 0.5:
+    idle = evidence.value(bare) >= evidence.value(found) - STRONG
+    left = bare if idle and reaches_all else found
+    if idle and left.own == NONE and left.shares()["graph"] > 0.5:
         return left
     if not _ties(evidence, left, "graph"):
         return _as_noise(found, "graph")

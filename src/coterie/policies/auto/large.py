@@ -8,11 +8,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.contracts import Array
 from coterie.errors import FAILURES
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.graph import GraphKernel
-from coterie.models import History, Model
+from coterie.models import History, Model, SparseModel
 from coterie.models.engines.sparse.table import Table
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
@@ -26,6 +27,7 @@ from coterie.policies.rules.widths import Width
 
 AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
 NEARLY_ALL = 0.9
+TINY = 1e-300
 LATER = 4  # a fit begun after t rewards is taken after t / 4 more
 
 
@@ -62,8 +64,10 @@ class LargeAutoPolicy(AutoPolicy):
 
     Among more than 500 users it explores by the width asked for times rewards / (users met x features of an arm), at
     most 1: what a choice tells of one of a user's features pays whenever they come again, and how often they came so
-    far says how often that will be. And parts that nothing speaks for are left out (`without_idle_parts`). Rewards of
-    two values are then taken to be mostly noise, since hardly a pair comes again.
+    far says how often that will be. What all have in common pays whenever anybody comes: it is explored by the width
+    times rewards / features, at most 1. Otherwise a belief that starts wrong is hardly ever tested. And parts that
+    nothing speaks for are left out (`without_idle_parts`). Rewards of two values are then taken to be mostly noise,
+    since hardly a pair comes again.
 
     A change of the graph keeps what was learned, as for `AutoPolicy`; a fit that goes on sees the graph as it was, and
     its model follows the change as it does rewards.
@@ -104,6 +108,16 @@ class LargeAutoPolicy(AutoPolicy):
     @width.setter
     def width(self, width: Width) -> None:
         self._width = width
+
+    def widths(self, arms: Any, std: Array) -> float | Array:
+        """Returns how wide to explore now: wider where more of a std is of what all have in common."""
+        width, most = super().widths(arms, std), self._width
+        common = self.doubtful.common_variances(arms) if isinstance(self.doubtful, SparseModel) else None
+        if callable(most) or self._are_few() or common is None:
+            return width
+        widest = most * min(1.0, self.n_rewards / self._ground.dimension)
+        variance = np.maximum(std * std, TINY)
+        return np.sqrt(width**2 + max(widest**2 - width**2, 0.0) * np.minimum(common / variance, 1.0))
 
     @property
     def hyper(self) -> Hyper:

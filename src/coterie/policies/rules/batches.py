@@ -1,6 +1,6 @@
 """Decisions for several users among the same candidates, made together: the same as one after another, to the bit."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -27,7 +27,7 @@ class Batch(NamedTuple):
         mean: The believed rewards.
         std: Their uncertainty.
         score: What was maximised.
-        width: How wide the policy explored.
+        width: How wide the policy explored: a number, or one for each score.
         tolerances: The gap within which scores are tied, for each user.
     """
 
@@ -37,26 +37,33 @@ class Batch(NamedTuple):
     mean: Array
     std: Array
     score: Array
-    width: float
+    width: float | Array
     tolerances: list[float]
 
 
 def decide_together(
-    model: Model, score: Score, width: float, draws: Draws, *, first: int, rows: list[int], arms: Any, ties: list[float]
+    model: Model,
+    score: Score,
+    widths: Callable[[Array], float | Array],
+    draws: Draws,
+    *,
+    first: int,
+    rows: list[int],
+    arms: Any,
+    ties: list[float],
 ) -> Batch | None:
     """Returns the decisions for these users, or none where they must be made one after another.
 
+    How wide to explore is asked with the std of every arm for every user.
     So it is with scores that draw candidates together or are the caller's own, and where a score is not a number: the
     decisions before it then count.
     """
-    rule: Any = score
-    if isinstance(score, InNoiseUnits):
-        rule, factor = score.score, width / sqrt(model.noise_var)
-    else:
-        factor = width
+    rule: Any = score.score if isinstance(score, InNoiseUnits) else score
     if rule not in KNOWN:
         return None
     mean, std = model.read_many(np.array(rows, dtype=np.intp), arms)
+    width = widths(std)
+    factor = width / sqrt(model.noise_var) if isinstance(score, InNoiseUnits) else width
     numbers = range(first, first + len(rows))
     if rule is thompson:
         scores = mean + factor * std * np.array([draws.normals(number, mean.shape[1]) for number in numbers])

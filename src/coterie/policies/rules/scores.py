@@ -17,13 +17,22 @@ class Score(Protocol):
     """Anything that gives each candidate a number, the highest to be chosen."""
 
     def __call__(
-        self, mean: Array, std: Array, width: float, *, model: Belief, user: int, arms: Any, draws: Draws, number: int
+        self,
+        mean: Array,
+        std: Array,
+        width: float | Array,
+        *,
+        model: Belief,
+        user: int,
+        arms: Any,
+        draws: Draws,
+        number: int,
     ) -> Array:
         """Returns one score for each candidate."""
         ...
 
 
-def ucb(mean: Array, std: Array, width: float, **_: object) -> Array:
+def ucb(mean: Array, std: Array, width: float | Array, **_: object) -> Array:
     """Returns mean + width * std (equation 6 of the paper).
 
     Examples:
@@ -33,7 +42,7 @@ def ucb(mean: Array, std: Array, width: float, **_: object) -> Array:
     return mean + width * std
 
 
-def widening_ucb(mean: Array, std: Array, width: float, *, model: Belief, **_: object) -> Array:
+def widening_ucb(mean: Array, std: Array, width: float | Array, *, model: Belief, **_: object) -> Array:
     """Returns mean + width * sqrt(log(t + 1)) * std in round t.
 
     Examples:
@@ -44,22 +53,22 @@ def widening_ucb(mean: Array, std: Array, width: float, *, model: Belief, **_: o
     return mean + width * sqrt(log(model.n_observations + 2)) * std
 
 
-def greedy(mean: Array, std: Array, width: float, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
+def greedy(mean: Array, std: Array, width: float | Array, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
     """Returns the mean."""
     return mean
 
 
-def thompson(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:
+def thompson(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:
     """Returns mean + width * std * z, with z drawn for each candidate on its own (equation 7 of the paper)."""
     return mean + width * std * draws.normals(number, len(mean))
 
 
-def uniform(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
+def uniform(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
     """Returns random numbers: every candidate is as likely as the others."""
     return draws.normals(number, len(mean))
 
 
-def epsilon_greedy(mean: Array, std: Array, width: float, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
+def epsilon_greedy(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
     """Returns the mean, or with probability `width` random numbers."""
     normals = draws.normals(number, len(mean) + 1)
     explore = NormalDist().cdf(float(normals[-1])) < width
@@ -78,7 +87,7 @@ class InNoiseUnits:
 
     score: Score
 
-    def __call__(self, mean: Array, std: Array, width: float, **rest: Any) -> Array:
+    def __call__(self, mean: Array, std: Array, width: float | Array, **rest: Any) -> Array:
         """Returns one score for each candidate."""
         return self.score(mean, std, width / sqrt(rest["model"].noise_var), **rest)
 
@@ -86,7 +95,7 @@ class InNoiseUnits:
 def joint_thompson(
     mean: Array,
     std: Array,  # noqa: ARG001 - one signature for all scores
-    width: float,
+    width: float | Array,
     *,
     model: Belief,
     user: int,

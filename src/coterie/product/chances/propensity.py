@@ -122,7 +122,7 @@ def probabilities_from(
         gap = max(at.tolerance, ROUNDING * float(np.abs(at.mean).max()))
         return Propensities(thompson_probabilities(at.mean, width * at.std, gap))
     if rule is epsilon_greedy:
-        return Propensities(epsilon_probabilities(at.mean, min(width, 1.0), at.tolerance))
+        return Propensities(epsilon_probabilities(at.mean, min(float(np.max(width)), 1.0), at.tolerance))
     if rule is uniform:
         return Propensities(np.full(len(at.mean), 1.0 / len(at.mean)))
     if seen.covariance is not None:
@@ -193,7 +193,7 @@ def thompson_probabilities(mean: Array, spread: Array, tolerance: float = 0.0) -
 def joint_thompson_probabilities(
     mean: Array,
     covariance: Array,
-    width: float,
+    width: float | Array,
     rng: np.random.Generator,
     n_draws: int = N_DRAWS,
     *,
@@ -207,7 +207,7 @@ def joint_thompson_probabilities(
     Args:
         mean: The believed mean of each candidate.
         covariance: Their joint covariance.
-        width: What multiplies the draws.
+        width: What multiplies the draws: a number, or one for each candidate.
         rng: Where the draws come from.
         n_draws: How many.
         tolerance: The gap within which values are tied.
@@ -260,7 +260,7 @@ def mixed(probabilities: Array, min_propensity: float) -> Array:
     return np.maximum(mixture, min_propensity)  # rounding may fall short of it by a bit
 
 
-def _in_units_of_std(score: Any, width: float, noise_var: float) -> tuple[Any, float]:
+def _in_units_of_std(score: Any, width: float | Array, noise_var: float) -> tuple[Any, float | Array]:
     """Returns the score, out of its `InNoiseUnits` if it is in one, and the width that goes with it."""
     while isinstance(score, InNoiseUnits):
         score, width = score.score, width / sqrt(noise_var)

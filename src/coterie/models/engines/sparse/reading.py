@@ -44,6 +44,16 @@ class Reading(Held):
         block = self._bounds.by_own_data(user, self._data) if place < 0 else self._marginals.matrix[place]
         return self._read(user, arms, block)[1]
 
+    def common_variances(self, arms: Index) -> Array | None:
+        """Returns an upper bound of the variance of what all users have in common, for each arm; none without it.
+
+        It is made anew when rewards have doubled, among few users when they are a quarter more.
+        """
+        if self._common is None:
+            return None
+        rows = self._rows(arms)
+        return np.asarray(np.einsum("ij,ij->i", rows @ self._common.covariance, rows))
+
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance, or rather one that is above it."""
         rows = self._rows(arms)
