@@ -52,22 +52,6 @@ def test_the_value_is_the_one_with_a_gradient() -> None:
     assert evidence.value(HYPER) == pytest.approx(evidence.value_and_gradient(np.array(HYPER))[0], rel=1e-10)
 
 
-def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay() -> None:
-    rng, observed, taste = np.random.default_rng(6), History(), np.random.default_rng(7).normal(size=(40, len(ARMS)))
-    for _ in range(400):
-        user, arm = int(rng.integers(40)), int(rng.integers(len(ARMS)))
-        observed.add((user, arm), user, arm, float(taste[user, arm] + 0.1 * rng.normal()))
-    evidence = Evidence(PARTS, observed)
-    rough = HYPER._replace(graph=0.0, own=-0.5, common=-3.0, ridge=-2.0, lengthscale=-3.0, noise=-4.0)
-    found = without_idle_parts(evidence, rough, reaches_all=True)
-    assert found.common == NONE
-    assert found.own == -0.5
-    alone = without_idle_parts(evidence, rough, reaches_all=False)
-    assert alone.common == -3.0  # users learn from others in some way
-    prior = Prior.of(PARTS, 1.0)
-    assert np.isfinite(fit(evidence, prior, found, corners=False)[1])  # from where it was left out
-
-
 def simulated(hyper: Hyper, seed: int, size: int = 500) -> Evidence:
     """Returns the evidence of rewards drawn from the model itself."""
     rng, kernel = np.random.default_rng(seed), PARTS.kernel(hyper)
@@ -82,6 +66,27 @@ def simulated(hyper: Hyper, seed: int, size: int = 500) -> Evidence:
 
 def kernel_of(kernel: Any) -> tuple[Any, Any]:
     return kernel.user_cov, kernel.arm_cov
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_part_that_nothing_speaks_for_is_left_out_and_others_stay(seed: int) -> None:
+    rough = HYPER._replace(graph=0.5, own=-0.5, common=-3.0, noise=-3.0)
+    evidence = simulated(rough._replace(common=NONE), seed)
+    found = without_idle_parts(evidence, rough, reaches_all=True)
+    assert found == rough._replace(common=NONE)
+    assert without_idle_parts(evidence, rough, reaches_all=False) == rough  # users learn from others in some way
+    assert np.isfinite(fit(evidence, Prior.of(PARTS, 1.0), found, corners=False)[1])  # from where it was left out
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])  # of 0 what is drawn in common is next to nothing
+def test_a_graph_that_carries_most_must_tie_users_only_where_other_parts_are_spoken_for(seed: int) -> None:
+    rough = HYPER._replace(graph=1.3, own=NONE, common=1.0, ridge=3.0, noise=-1.0)
+    assert rough.shares()["graph"] > 0.5
+    beside = without_idle_parts(simulated(rough._replace(graph=NONE), seed), rough, reaches_all=True)
+    assert (beside.graph, beside.common) == (NONE, rough.common)
+    nothing = simulated(rough._replace(graph=NONE, common=NONE), seed, size=40)
+    alone = without_idle_parts(nothing, rough._replace(common=-6.0), reaches_all=True)
+    assert (alone.graph, alone.common) == (rough.graph, NONE)
 
 
 MOSTLY_COMMON = HYPER._replace(common=1.0, graph=-1.0, own=-1.0, noise=-2.0)

@@ -128,6 +128,45 @@ def test_many_users_are_explored_as_far_as_rewards_allow(n_users: int, narrower:
     assert policy.width == 2.0
 
 
+SHARED = (3.0, -2.0, 0.5, -1.0)  # what everybody thinks of the first arms
+
+
+@pytest.mark.parametrize("n_users", [40, 520])
+def test_what_all_have_in_common_is_explored_wider_and_least_where_it_is_known(n_users: int) -> None:
+    policy: Any = ct.make_policy(
+        "auto-ucb", graph=ct.make_graph("ring", n_users), arms=ARMS, engine="sparse", width=2.0
+    )
+    for user in range(30):
+        policy.update(user, user % 4, SHARED[user % 4] + 0.01 * (user % 3))
+    arms = np.arange(len(ARMS))
+    std = policy.model.read(35, arms)[1]
+    widths = policy.widths(arms, std)
+    if n_users == 40:  # too few to tell apart
+        assert widths == policy.width == 2.0
+        return
+    common = policy.model.common_variances(arms)
+    assert np.all(common <= std**2 * (1 + 1e-9))
+    np.testing.assert_allclose(widths**2 * std**2, policy.width**2 * std**2 + (4 - policy.width**2) * common)
+    assert np.max(common[:4]) < np.min(common[4:])
+    assert np.all((widths > policy.width) & (widths < 2.0))
+
+
+def test_decisions_explore_by_the_widths_one_by_one_and_together() -> None:
+    graph, users = ct.make_graph("ring", 520), [3, 400, 77]
+    policy, twin = (ct.make_policy("auto-ts", graph=graph, arms=ARMS, engine="sparse", seed=3) for _ in range(2))
+    for user in range(60):
+        for each in (policy, twin):
+            each.update(user, user % 4, SHARED[user % 4] + 0.01 * (user % 3))
+    together = twin.consider_many(users)
+    assert together is not None
+    assert isinstance(together.width, np.ndarray)
+    for i, user in enumerate(users):
+        choice, found = policy.consider(user)
+        assert choice.index == together.best[i]
+        np.testing.assert_array_equal(found.width, together.width[i])
+        np.testing.assert_array_equal(found.score, together.score[i])
+
+
 def test_two_values_are_told_from_others() -> None:
     rng = np.random.default_rng(2)
     assert is_two_valued(history(rng.integers(2, size=600)))

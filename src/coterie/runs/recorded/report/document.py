@@ -20,8 +20,8 @@ and how to run a study on a log of your own, in [studies.md](studies.md). This p
 (`docs/results/real/`) by `make real-data`.
 
 What was tuned: `auto-*` has no settings, but how it learns ([policies](policies.md#auto-nothing-to-tune)) was mended
-while looking at rounds of these very studies: trials 1 to 3 of Last.fm, and the first 8,000 rounds of trial 1 of Deezer
-(and of FilmTrust, where nothing called for a change). Only the other trials are unseen. The width and the noise
+while looking at rounds of these very studies: trials 1 to 3 of Last.fm, and the first 8,000 rounds of trials 1 and 2 of
+Deezer and of trials 1 and 5 of FilmTrust. Only the other trials are unseen. The width and the noise
 variance of `lk-gp-*`, `per-user-gp-ucb` and pooled `gp-ucb`, 0.1 each, and the ridge of `lk-gp-*`, 1, were found by
 hand on Last.fm. Nothing else was."""
 
