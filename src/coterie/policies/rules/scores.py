@@ -28,7 +28,7 @@ class Score(Protocol):
         draws: Draws,
         number: int,
     ) -> Array:
-        """Returns one score for each candidate."""
+        """Returns one score for each candidate; the width is a number, or one for each."""
         ...
 
 
@@ -71,7 +71,7 @@ def uniform(mean: Array, std: Array, width: float | Array, *, draws: Draws, numb
 def epsilon_greedy(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
     """Returns the mean, or with probability `width` random numbers."""
     normals = draws.normals(number, len(mean) + 1)
-    explore = NormalDist().cdf(float(normals[-1])) < width
+    explore = NormalDist().cdf(float(normals[-1])) < np.max(width)
     return normals[:-1] if explore else mean
 
 
