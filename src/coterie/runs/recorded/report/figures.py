@@ -80,7 +80,7 @@ def _panels(outcome: Outcome, policies: Sequence[str], curve: Curve, xlabel: str
         finish(panel, title=plain(world.setting), xlabel=xlabel, ylabel=ylabel)
         panel.set_ylim(bottom=0.0)
         panel.set_xlim(left=0.0)
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        panel.xaxis.get_major_locator().set_params(integer=True, nbins=5)
     _legend(figure, styles)
     return figure
 
