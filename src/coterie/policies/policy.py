@@ -298,7 +298,7 @@ class Policy(Naming):
             std = self.doubt.read(row, arms)[1]
         return Grounds(self._score, mean, std, self.widths(arms, std), self._tolerance(row, arms))
 
-    def widths(self, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - some explore some candidates wider
+    def widths(self, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - LargeAutoPolicy looks at them
         """Returns how wide to explore now: a number, or one for each std, of these arms for a user or more."""
         width = self.width
         return width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width

@@ -10,6 +10,7 @@ from coterie.policies import Policy
 from coterie.policies.considered import Grounds
 from coterie.policies.rules.batches import Batch
 from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.scores import Score
 from coterie.product.chances.propensity import Seen, exploration
 from coterie.product.decision import Decision
 
@@ -47,8 +48,8 @@ def decisions_of(
         )
 
 
-def _seen(batch: Batch, i: int, rule: object, noise_var: float) -> Seen:
+def _seen(batch: Batch, i: int, rule: Score, noise_var: float) -> Seen:
     """Returns what the propensities of one decision of a batch depend on."""
     width = batch.width[i] if isinstance(batch.width, np.ndarray) else batch.width
-    grounds = Grounds(rule, batch.mean[i], batch.std[i], width, batch.tolerances[i])  # type: ignore[arg-type]
+    grounds = Grounds(rule, batch.mean[i], batch.std[i], width, batch.tolerances[i])
     return Seen(grounds, batch.score[i], noise_var)
