@@ -17,6 +17,9 @@ class History:
     With Gaussian noise of equal variance the collapse loses nothing: a pair's rewards enter the posterior through
     their count and mean only, and the evidence through their scatter besides.
 
+    Attributes:
+        largest: What no mean of a pair exceeds in size; the rounding errors of a posterior mean are proportional to it.
+
     Examples:
         >>> history = History()
         >>> history.add("pair", 0, 3, 1.0)
@@ -25,7 +28,7 @@ class History:
         ([2], [1.5], [0.5], 2)
     """
 
-    __slots__ = ("arms", "counts", "means", "n_observations", "rows", "scatters", "users")
+    __slots__ = ("arms", "counts", "largest", "means", "n_observations", "rows", "scatters", "users")
 
     def __init__(self) -> None:
         self.rows: dict[Hashable, int] = {}
@@ -35,6 +38,7 @@ class History:
         self.means: list[float] = []
         self.scatters: list[float] = []
         self.n_observations = 0
+        self.largest = 0.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -42,6 +46,7 @@ class History:
     def add(self, key: Any, user: int, arm: Any, reward: float, *, weight: float = 1) -> None:
         """Adds one reward, by Welford's update; one of weight w is as w rewards, w being any number > 0. O(1)."""
         self.n_observations += 1
+        self.largest = max(self.largest, abs(reward))
         row = self.rows.get(key)
         if row is None:
             self._append(key, user, arm, weight, reward, 0.0)
@@ -56,6 +61,7 @@ class History:
     def merge(self, other: "History") -> None:
         """Adds everything another history holds. O(its distinct pairs)."""
         self.n_observations += other.n_observations
+        self.largest = max(self.largest, other.largest)
         for key, i in other.rows.items():
             count, mean, scatter = other.counts[i], other.means[i], other.scatters[i]
             row = self.rows.get(key)
@@ -82,10 +88,12 @@ class History:
         new = old + (after - before) / self.counts[row]
         self.scatters[row] = max(self.scatters[row] + (after - before) * (after - new + before - old), 0.0)
         self.means[row] = new
+        self.largest = max(self.largest, abs(new))
 
     def shift(self, amount: float) -> None:
         """Adds the same amount to every reward. O(rows)."""
         self.means = [mean + amount for mean in self.means]
+        self.largest = max(map(abs, self.means), default=0.0)
 
     def rekey(self, key: Callable[[int, Any], Hashable]) -> None:
         """Names the rows by this function of user and arm, so that further rewards find theirs. O(rows)."""
@@ -95,6 +103,7 @@ class History:
         """Returns what `restored` makes the same history from."""
         return {
             "n_observations": self.n_observations,
+            "largest": self.largest,
             "users": self.user_array(),
             "arms": self.arm_array(),
             "counts": self.count_array(),
@@ -109,6 +118,7 @@ class History:
         out.n_observations = state["n_observations"]
         out.users, out.arms = state["users"].tolist(), as_arms(state["arms"])
         out.counts, out.means, out.scatters = (state[name].tolist() for name in ("counts", "means", "scatters"))
+        out.largest = largest_in(state)
         out.rekey(key)
         return out
 
@@ -142,3 +152,8 @@ class History:
 def as_arms(array: Any) -> list[Any]:
     """Returns the arms that an array holds: integers, or one vector a row."""
     return array.tolist() if array.ndim == 1 else list(array)
+
+
+def largest_in(state: dict[str, Any]) -> float:
+    """Returns what no mean of a state exceeds in size; files of version 0.1 do not say, and their means tell."""
+    return float(state["largest"] if "largest" in state else np.max(np.abs(state["means"]), initial=0.0))

@@ -375,13 +375,17 @@ class Policy(Naming):
         return (ties[0], 1) if len(ties) == 1 else (ties[self._draws.pick(number, len(ties))], len(ties))
 
     def _tolerance(self, row: int, arms: Any) -> float:
-        """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std."""
-        kernel = self._model.kernel
+        """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std and the largest reward.
+
+        Rounding errors of a std are proportional to the one, those of a mean to the other. They grow with the prior
+        variance over the noise variance too: engines agree on ties while that is below 1e4, whatever BLAS they run on.
+        """
+        kernel, largest = self._model.kernel, self._model.history.largest
         if self.arms is None:
-            return TIE_TOLERANCE * sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max()))
+            return TIE_TOLERANCE * (sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max())) + largest)
         if self._tie_kernel is not kernel:
             self._tie_kernel, self._largest_arm = kernel, float(kernel.arm_diag(np.arange(len(self.arms))).max())
-        return TIE_TOLERANCE * sqrt(kernel.user_variance(row) * self._largest_arm)
+        return TIE_TOLERANCE * (sqrt(kernel.user_variance(row) * self._largest_arm) + largest)
 
     def _follow(self, t: int, row: int, column: Any, value: float) -> None:
         """Lets the model's settings follow reward number t.

@@ -8,7 +8,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.needs import load_rows
-from coterie.models.history import History, Index
+from coterie.models.history import History, Index, largest_in
 
 FIRST_ROOM = 64
 COLUMNS = {"users": np.int32, "arms": np.int32, "counts": np.float64, "means": np.float64, "scatters": np.float64}
@@ -29,7 +29,7 @@ class Table(History):
 
     def __init__(self, n_users: int, n_arms: int) -> None:
         self.compiled = load_rows()
-        self._n_arms, self._size, self.n_observations = n_arms, 0, 0
+        self._n_arms, self._size, self.n_observations, self.largest = n_arms, 0, 0, 0.0
         self._columns = {name: np.zeros(FIRST_ROOM, kind) for name, kind in COLUMNS.items()}
         self.following = np.zeros(FIRST_ROOM, np.int32)
         self.first, self.lengths = np.full(n_users, -1, np.int32), np.zeros(n_users, np.int32)
@@ -53,6 +53,7 @@ class Table(History):
         """Returns the table of such columns; it takes over those of the right type."""
         out = cls(n_users, n_arms)
         out.n_observations, out._size = state["n_observations"], len(state["users"])
+        out.largest = largest_in(state)
         if out._size:
             out._columns = {name: np.ascontiguousarray(state[name], kind) for name, kind in COLUMNS.items()}
             out.following = np.zeros(out._size, np.int32)
@@ -122,6 +123,7 @@ class Table(History):
 
     def put(self, user: int, arm: int, count: float, mean: float, scatter: float) -> None:
         """Adds so many rewards with this mean and sum of squares about it."""
+        self.largest = max(self.largest, abs(mean))
         row = self.place(user, arm)
         if row < 0:
             self._put_new(user, arm, count, mean, scatter)
@@ -141,13 +143,15 @@ class Table(History):
     def shift(self, amount: float) -> None:
         """Adds the same amount to every reward."""
         self.means[:] += amount
+        self.largest = float(np.max(np.abs(self.means), initial=0.0))
 
     def rekey(self, key: Callable[[int, Any], Hashable]) -> None:
         """Does nothing: pairs are found by user and arm."""
 
     def state(self) -> dict[str, Any]:
         """Returns what `from_columns` makes the same table from; nothing is copied."""
-        return {"n_observations": self.n_observations} | {name: self._column(name) for name in COLUMNS}
+        counted = {"n_observations": self.n_observations, "largest": self.largest}
+        return counted | {name: self._column(name) for name in COLUMNS}
 
     def user_array(self) -> Index:
         """Returns the users of the rows."""
