@@ -21,10 +21,19 @@ from coterie.policies.naming import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.product.batches import decisions_of
 from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance, seen_by
+from coterie.product.changes import (
+    Before,
+    atomic,
+    journalled,
+    reading,
+    recover,
+    survive_forks,
+    up_to_date,
+)
 from coterie.product.checks import check_all_binary, check_choices, checked_expiry, checked_memory, nothing_to_check
 from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
-from coterie.product.files.journal import Journal, Steady, journalled
+from coterie.product.files.journal import Journal, Steady
 from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
@@ -102,7 +111,9 @@ class Bandit:
         self._journal: Journal | None = None
         self._mark: list[Any] | None = None  # where the journal stood when the bandit was saved
         self._draws = Draws(self._seed)
-        self._lock = threading.RLock()
+        self._lock: Any = threading.RLock()
+        self._before: Before | None = None  # a change is being made
+        survive_forks(self)
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
         self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
@@ -136,10 +147,10 @@ class Bandit:
         return len(self._learned.events)
 
     @property
+    @reading
     def n_pending(self) -> int:
         """Decisions that wait for their reward."""
-        with self._lock:
-            return len(self._ledger)
+        return len(self._ledger)
 
     @journalled
     def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> Decision:
@@ -149,38 +160,38 @@ class Bandit:
             user: One of the graph's users.
             candidates: Ids of arms; none given means every arm that is not retired.
         """
-        with self._lock:
-            row, (columns, shown) = self.graph.index_of(user), self._shown(candidates)
-            if self._learned.needs_refreshing:  # after all checks: a call that is refused changes nothing
-                self._relearn()
-            if self._pending != "ignore":
-                self._learned.doubt(self._ledger)
-            policy = self._learned.policy
-            number = policy.n_decisions
-            considered, seen = self._considered(policy, row, columns)
-            share, place = 0.0, considered.best
-            if self._min_propensity:
-                share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
-                place = place if drawn is None else drawn
-            means, stds = considered.told or (considered.mean, considered.std)
-            column = columns.item(place)
-            self._ledger.open(number, user=row, arm=column)
-            if policy.doubt is not None:
-                self._learned.expect(row, column)
-            return Decision(
-                number=number,
-                user=policy.graph.user_at(row),
-                shown=shown,
-                place=place,
-                mean=means.item(place),
-                std=stds.item(place),
-                score=considered.score.item(place),
-                explored=place != considered.best,
-                share=share,
-                seen=seen,
-                seed=self._seed,
-                certain=considered.certain if place == considered.best else None,
-            )
+        row, (columns, shown) = self.graph.index_of(user), self._shown(candidates)
+        self._learned.touched = True  # after all checks: a call that is refused changes nothing
+        if self._learned.needs_refreshing:
+            self._relearn()
+        if self._pending != "ignore":
+            self._learned.doubt(self._ledger)
+        policy = self._learned.policy
+        number = policy.n_decisions
+        considered, seen = self._considered(policy, row, columns)
+        share, place = 0.0, considered.best
+        if self._min_propensity:
+            share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
+            place = place if drawn is None else drawn
+        means, stds = considered.told or (considered.mean, considered.std)
+        column = columns.item(place)
+        self._ledger.open(number, user=row, arm=column)
+        if policy.doubt is not None:
+            self._learned.expect(row, column)
+        return Decision(
+            number=number,
+            user=policy.graph.user_at(row),
+            shown=shown,
+            place=place,
+            mean=means.item(place),
+            std=stds.item(place),
+            score=considered.score.item(place),
+            explored=place != considered.best,
+            share=share,
+            seen=seen,
+            seed=self._seed,
+            certain=considered.certain if place == considered.best else None,
+        )
 
     @journalled
     def decide_many(self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None) -> list[Decision]:
@@ -190,22 +201,22 @@ class Bandit:
         epsilon-greedy choices and with a width or a score of your own.
         """
         asked = as_list("users", users)
-        with self._lock:
-            for user in asked:
-                self.graph.index_of(user)  # all are known before any decision is made
-            rows, shown = self._shown(candidates)
-            if self._learned.needs_refreshing:
-                self._relearn()
-            batch = self._learned.policy.consider_many(asked, shown) if self._pending == "ignore" else None
-            if batch is None:
-                return [self.decide(user, shown) for user in asked]
-            columns, out = rows.tolist(), []
-            policy, least = self._learned.policy, self._min_propensity
-            made = decisions_of(policy, batch, shown, draws=self._draws, min_propensity=least, seed=self._seed)
-            for row, place, decision in made:
-                self._ledger.open(decision.id, user=row, arm=columns[place])
-                out.append(decision)
-            return out
+        for user in asked:
+            self.graph.index_of(user)  # all are known before any decision is made
+        rows, shown = self._shown(candidates)
+        self._learned.touched = True
+        if self._learned.needs_refreshing:
+            self._relearn()
+        batch = self._learned.policy.consider_many(asked, shown) if self._pending == "ignore" else None
+        if batch is None:
+            return [self.decide(user, shown) for user in asked]
+        columns, out = rows.tolist(), []
+        policy, least = self._learned.policy, self._min_propensity
+        made = decisions_of(policy, batch, shown, draws=self._draws, min_propensity=least, seed=self._seed)
+        for row, place, decision in made:
+            self._ledger.open(decision.id, user=row, arm=columns[place])
+            out.append(decision)
+        return out
 
     @journalled
     def reward(self, decision: int, reward: float, *, replace: bool = False) -> None:
@@ -217,24 +228,23 @@ class Bandit:
             replace: Whether a reward that came before gives way; the belief is then as if only this one had come.
         """
         value, decision = self._checked_reward(reward), decision_number(decision)
-        with self._lock:
-            event = self._ledger.event_of(decision)
-            if event is not None and replace:
-                self._learned.replace(event, value)
-                return
-            pending = self._ledger.look(decision, n_decisions=self._learned.policy.n_decisions)
-            self._learned.learn(pending.user, pending.arm, value)
-            self._ledger.settle(decision, event=len(self._learned.events) - 1)
+        event = self._ledger.event_of(decision)
+        if event is not None and replace:
+            self._learned.replace(event, value)
+            return
+        pending = self._ledger.look(decision, n_decisions=self._learned.policy.n_decisions)
+        self._learned.learn(pending.user, pending.arm, value)
+        self._ledger.settle(decision, event=len(self._learned.events) - 1)
 
     @journalled
     def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
         value = self._checked_reward(reward)
-        with self._lock:
-            self._learned.learn(self.graph.index_of(user), self.arms.index_of(arm), value)
-            # The doubt counts what it knows, and one reward more with one decision that expired would be as many.
-            self._learned.policy.doubt = None
+        self._learned.learn(self.graph.index_of(user), self.arms.index_of(arm), value)
+        # The doubt counts what it knows, and one reward more with one decision that expired would be as many.
+        self._learned.policy.doubt = None
 
+    @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
         """Learns a table of rewards at once, on engine "sparse", and returns how many; on an error nothing has changed.
 
@@ -245,52 +255,47 @@ class Bandit:
         if self._journal is not None:
             what, rule = "a fit was asked for", "a journal has a line for each change, and a table is too long for one"
             raise JournalError(what, rule, "Fit before the journal begins: save, and load with journal=...")
-        with self._lock:
-            check = check_all_binary if self._reward == "binary" else nothing_to_check
-            return self._learned.fit(read_rewards(source), check, progress)
+        check = check_all_binary if self._reward == "binary" else nothing_to_check
+        return self._learned.fit(read_rewards(source), check, progress)
 
-    def score_all(self, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:
+    @reading
+    def score_all(self, /, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:
         """Returns the best arms of every user; options are those of `coterie.score_all`. Retired arms are left out."""
-        with self._lock:
-            if self._learned.needs_refreshing:
-                self._relearn()
-            return score_all(self._learned.policy, arms=self._named(arms)[1], **options)
+        shown = self._named(arms)[1]
+        with up_to_date(self, self._learned.needs_refreshing) as policy:
+            return score_all(policy, arms=shown, **options)
 
+    @reading
     def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate."""
-        with self._lock:
-            self.graph.index_of(user)
-            _, shown = self._named(candidates)
-            if self._learned.needs_refreshing:
-                self._relearn()
-            mean, std = self._learned.policy.predict(user, shown)
+        self.graph.index_of(user)
+        _, shown = self._named(candidates)
+        with up_to_date(self, self._learned.needs_refreshing) as policy:
+            mean, std = policy.predict(user, shown)
             return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
+    @reading
     def explain_model(self) -> str:
         """Returns in words what the bandit runs on, why, and what it has learned of its settings."""
-        with self._lock:
-            return self._learned.policy.explain()
+        return self._learned.policy.explain()
 
+    @reading
     def explain(self, user: UserId, arm: ArmId) -> Explanation:
         """Returns which users, arms and rewards moved this estimate, by how much, and what it would be alone."""
-        with self._lock:
-            row, column = self.graph.index_of(user), self.arms.index_of(arm)
-            if self._learned.stale:
-                self._relearn()
+        row, column = self.graph.index_of(user), self.arms.index_of(arm)
+        with up_to_date(self, self._learned.stale > 0):
             return explained(self._learned, row, column, *self.predict(user, [arm])[arm])
 
+    @reading
     def graph_report(self) -> GraphReport:
         """Returns what the rewards say about the graph: print it, or draw it. Takes three fits."""
-        with self._lock:
-            if self._learned.stale:
-                self._relearn()
-            history = self._learned.history()
+        with up_to_date(self, self._learned.stale > 0) as policy:
             return make_report(
                 self.graph,
                 self.arms,
-                history,
-                fits=list(getattr(self._learned.policy, "fits", [])),
-                effective_dim=self._learned.policy.model.effective_dim,
+                self._learned.history(),
+                fits=list(getattr(policy, "fits", [])),
+                effective_dim=policy.model.effective_dim,
                 seed=self._seed,
                 bernoulli=self._likelihood == "bernoulli",
             )
@@ -331,7 +336,10 @@ class Bandit:
     @contextmanager
     def frozen(self) -> Iterator[dict[str, Any]]:
         """Gives everything that the next decision depends on, beside graph and arms; nothing changes meanwhile."""
+        nested = self._lock._is_owned()
         with self._lock:
+            if not nested:
+                recover(self)
             yield {
                 "settings": {
                     "policy": self._name,
@@ -386,67 +394,58 @@ class Bandit:
     @journalled
     def add_user(self, user: UserId, friends: Mapping[Any, float] | None = None) -> None:
         """Adds a user; with friends they have the friends' belief at once."""
-        with self._lock:
-            self._change(graph=self.graph.add_user(user, friends)[0])
+        self._change(graph=self.graph.add_user(user, friends)[0])
 
     @journalled
     def add_users(self, users: Mapping[Any, Mapping[Any, float] | None]) -> None:
         """Adds several users with their friends, who may be newcomers too, as one change."""
-        with self._lock:
-            self._change(graph=self.graph.add_users(users)[0])
+        self._change(graph=self.graph.add_users(users)[0])
 
     @journalled
     def remove_user(self, user: UserId) -> None:
         """Removes a user, their rewards and their pending decisions."""
-        with self._lock:
-            self._change(graph=self.graph.remove_user(user)[0])
+        self._change(graph=self.graph.remove_user(user)[0])
 
     @journalled
     def connect(self, user: UserId, other: UserId, weight: float = 1.0) -> None:
         """Joins two users, or changes the weight of their edge."""
-        with self._lock:
-            self._change(graph=self.graph.set_edge(user, other, weight)[0])
+        self._change(graph=self.graph.set_edge(user, other, weight)[0])
 
     @journalled
     def disconnect(self, user: UserId, other: UserId) -> None:
         """Takes the edge of two users away."""
-        with self._lock:
-            self._change(graph=self.graph.remove_edge(user, other)[0])
+        self._change(graph=self.graph.remove_edge(user, other)[0])
 
     @journalled
     def add_arms(self, arms: Any) -> None:
         """Adds arms with their features, which go by name where they had names from the start."""
-        with self._lock:
-            new = as_arm_pool(arms)
-            twice = [arm for arm in new.ids if arm in self.arms.index]
-            if twice:
-                raise ParameterError(
-                    f"arms {listed(twice)} are there already", "new arms have new ids", "Use update_features"
-                )
-            self._change(arms=with_arms(self.arms, new))
+        new = as_arm_pool(arms)
+        twice = [arm for arm in new.ids if arm in self.arms.index]
+        if twice:
+            raise ParameterError(
+                f"arms {listed(twice)} are there already", "new arms have new ids", "Use update_features"
+            )
+        self._change(arms=with_arms(self.arms, new))
 
     @journalled
     def update_features(self, arms: Any) -> None:
         """Gives arms other features; what was learned of them is kept and belongs to the new features."""
-        with self._lock:
-            new = as_arm_pool(arms)
-            for arm in new.ids:
-                self.arms.index_of(arm)  # or raises, for these are there already
-            self._change(arms=with_arms(self.arms, new))
+        new = as_arm_pool(arms)
+        for arm in new.ids:
+            self.arms.index_of(arm)  # or raises, for these are there already
+        self._change(arms=with_arms(self.arms, new))
 
     @journalled
     def retire_arms(self, arms: Iterable[ArmId]) -> None:
         """Takes arms out of what is shown by default; what was learned of them still counts for the others."""
-        with self._lock:
-            gone = {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
-            without_arms(self.arms.ids, self._retired | gone)
-            self._retired |= gone
+        gone = {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
+        without_arms(self.arms.ids, self._retired | gone)
+        self._retired = self._retired | gone
 
     @journalled
     def revive_arms(self, arms: Iterable[ArmId]) -> None:
         """Lets retired arms be shown again, with what was learned of them; others stay as they are."""
-        with self._lock:
-            self._retired -= {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
+        self._retired = self._retired - {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
 
     # Inside
 
@@ -486,6 +485,10 @@ class Bandit:
     @journalled
     def _relearn(self) -> None:
         self._learned.refresh()
+
+    @journalled
+    def _recover(self) -> None:
+        self._learned.recover()
 
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)

@@ -58,6 +58,17 @@ class Events:
         self.arms.frombytes(np.asarray(arms, np.int64).tobytes())
         self.rewards.frombytes(np.asarray(rewards, np.float64).tobytes())
 
+    def cut(self, length: int) -> None:
+        """Drops all but the first rewards."""
+        for column in (self.users, self.arms, self.rewards):
+            del column[length:]
+
+    def with_reward(self, event: int, reward: float) -> "Events":
+        """Returns the events with another reward in the place of one; these stay as they are."""
+        rewards = self.rewards[:]
+        rewards[event] = reward
+        return Events(self.users, self.arms, rewards)
+
     def table(self, weights: Array, n_users: int, n_arms: int) -> Table:
         """Returns what `history` does as the table of engine "sparse", without a Python object for each row."""
         kept = np.flatnonzero(weights > 0)

@@ -1,6 +1,6 @@
 """What was learned: every reward, and the policy that knows them."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from coterie.errors import FAILURES, ParameterError
@@ -41,6 +41,8 @@ class Learned:
         events: All rewards.
         stale: How many rewards have come since the weights of older ones were brought up to date.
         at_once: How many of the first rewards were learned together, not one by one.
+        touched: Whether the change under way has reached the posterior, which changes in place.
+        lost: Whether one that had was interrupted, so that `recover` is due.
     """
 
     def __init__(
@@ -56,6 +58,7 @@ class Learned:
         self.events = Events()
         self.stale = 0
         self.at_once = 0
+        self.touched = self.lost = False
         _check_fit(self.policy, memory)
 
     @property
@@ -85,11 +88,15 @@ class Learned:
             raise ParameterError("a fit was asked for", rule, "Use learn, or a bandit that keeps all")
         more = Events()
 
+        def checked_first() -> Iterator[Any]:
+            yield from batches
+            self.touched = True
+
         def keep(users: Any, arms: Any, rewards: Any) -> None:
             check(rewards, len(more))
             more.extend(users, arms, rewards)
 
-        count = self.policy.fit(batches, progress=progress, keep=keep)
+        count = self.policy.fit(checked_first(), progress=progress, keep=keep)
         self.events.extend(more.users, more.arms, more.rewards)
         self.at_once = len(self.events)
         return count
@@ -102,6 +109,7 @@ class Learned:
 
     def learn(self, user: int, arm: int, value: float) -> None:
         """Learns a reward."""
+        self.touched = True
         self.policy.learn(user, arm, value)
         self.events.add(user, arm, value)
         self.stale += self.memory.fades
@@ -114,15 +122,17 @@ class Learned:
         """
         pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
         slip = self._dwarfs(event, value)
-        if not slip and not self.memory.fades and self.policy.revise(*pair, before, value):
-            self.events.rewards[event], self.at_once = value, len(self.events)
+        self.events = self.events.with_reward(event, value)
+        if not slip and not self.memory.fades and self._in_place(self.policy.revise, *pair, before, value):
+            self.at_once = len(self.events)
             return
-        self.events.rewards[event] = value
-        try:
-            self.learn_anew(None if slip else self.policy.kept())
-        except Exception:  # whatever it was, the reward that was there comes back, and the error goes on
-            self.events.rewards[event] = before
-            raise
+        self.learn_anew(None if slip else self.policy.kept())
+
+    def _in_place(self, change: Callable[..., bool], *given: Any) -> bool:
+        """Returns whether the posterior could follow a change; where it could not, it was not touched."""
+        self.touched = True
+        self.touched = change(*given)
+        return self.touched
 
     def _dwarfs(self, event: int, value: float) -> bool:
         """Returns whether a reward is far larger than all others, the one that takes its place among them."""
@@ -142,6 +152,11 @@ class Learned:
         self.policy = self._taught(self.graph, self.arms, self.events, kept)
         self.stale, self.at_once = 0, len(self.events)
 
+    def recover(self) -> None:
+        """Conditions a new posterior on the rewards, at the hyperparameters that there are."""
+        self.learn_anew(self.policy.kept())
+        self.lost = False
+
     def change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> Moved | None:
         """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither.
 
@@ -151,7 +166,7 @@ class Learned:
         Returns:
             Where everything went; None if all has stayed where it was.
         """
-        if arms is None and graph is not None and not self.stale and self.policy.relink(graph):
+        if arms is None and graph is not None and not self.stale and self._in_place(self.policy.relink, graph):
             self.at_once = len(self.events)
             return None
         kept = self.policy.kept() if arms is None else None

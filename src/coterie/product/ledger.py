@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from coterie.errors import DecisionError
 
@@ -13,6 +13,13 @@ class Pending(NamedTuple):
     user: int
     arm: int
     made_at: float
+
+
+class Mark(NamedTuple):
+    """The tables of a ledger, to go back to."""
+
+    waiting: "OrderedDict[int, Pending]"
+    settled: "OrderedDict[int, int]"
 
 
 class Ledger:
@@ -39,10 +46,40 @@ class Ledger:
         self._clock = clock
         self._open: OrderedDict[int, Pending] = OrderedDict()
         self._settled: OrderedDict[int, int] = OrderedDict()
+        self._done: list[tuple[int, Pending | None, int | None]] = []  # what to undo, since `begin`
 
     def __len__(self) -> int:
         self._expire()
         return len(self._open)
+
+    def begin(self) -> "Mark":
+        """Returns a mark to roll back to; there is one at a time."""
+        self._done = []
+        return Mark(self._open, self._settled)
+
+    def roll_back(self, mark: "Mark") -> None:
+        """Takes back everything since the mark; can be repeated.
+
+        Examples:
+            >>> ledger = Ledger(limit=2, expire_after=None, clock=lambda: 0.0)
+            >>> for number in range(2):
+            ...     ledger.open(number, user=0, arm=number)
+            >>> mark = ledger.begin()
+            >>> ledger.open(2, user=0, arm=2), ledger.settle(1, event=0) and None
+            (None, None)
+            >>> ledger.roll_back(mark)
+            >>> [number for number, _ in ledger.pending()], list(ledger.settled())
+            ([0, 1], [])
+        """
+        self._open, self._settled = mark
+        for number, waited, event in reversed(self._done):
+            _put(self._open, number, waited)
+            _put(self._settled, number, event)
+            if event is not None:  # only the first to come are ever dropped
+                self._settled.move_to_end(number, last=False)
+        if any(waited is not None for _, waited, _ in self._done):
+            for number in sorted(self._open):  # they were made in this order
+                self._open.move_to_end(number)
 
     def pending(self) -> Iterator[tuple[int, Pending]]:
         """Yields the pending decisions, oldest first."""
@@ -57,10 +94,11 @@ class Ledger:
         """Remembers a decision."""
         if made_at is None:
             made_at = 0.0 if self.expire_after is None else self._clock()
+        self._note(number)
         self._open[number] = Pending(user, arm, made_at)
         self._expire()
         while len(self._open) > self.limit:
-            self._open.popitem(last=False)
+            self._drop_oldest()
 
     def look(self, number: int, *, n_decisions: int) -> Pending:
         """Returns a pending decision, or raises and says why there is none."""
@@ -87,9 +125,11 @@ class Ledger:
 
     def settle(self, number: int, *, event: int) -> Pending:
         """Takes a decision off the pending ones and remembers its event."""
+        self._note(number)
         decision = self._open.pop(number)
         self._settled[number] = event
         while len(self._settled) > self.limit:
+            self._note(next(iter(self._settled)))
             self._settled.popitem(last=False)
         return decision
 
@@ -117,4 +157,20 @@ class Ledger:
             return
         oldest = self._clock() - self.expire_after
         while self._open and next(iter(self._open.values())).made_at < oldest:
-            self._open.popitem(last=False)
+            self._drop_oldest()
+
+    def _drop_oldest(self) -> None:
+        self._note(next(iter(self._open)))
+        self._open.popitem(last=False)
+
+    def _note(self, number: int) -> None:
+        """Remembers what is known of a decision before that changes."""
+        self._done.append((number, self._open.get(number), self._settled.get(number)))
+
+
+def _put(table: "OrderedDict[int, Any]", number: int, value: Any) -> None:
+    """Lets a table hold this for a number; nothing for None."""
+    if value is None:
+        table.pop(number, None)
+    else:
+        table[number] = value

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import CoterieError, JournalError, ParameterError
 from coterie.models import ENGINES
-from coterie.product.files.journal import CHANGES, decisions_in, read, written
+from coterie.product.changes import CHANGES
+from coterie.product.files.journal import decisions_in, read, written
 from coterie.product.project import shell
 
 ARMS = dict(zip("abcde", np.random.default_rng(0).normal(size=(5, 2)), strict=True))
@@ -358,24 +359,35 @@ def test_times_come_from_the_journal(tmp_path: Path) -> None:
     assert [line["at"] for line in lines(tmp_path / "journal") if "at" in line] == [0.0, 5.0, 50.0, 50.0]
 
 
-def test_a_change_that_cannot_be_written_is_told_and_ends_the_journal(
+def test_a_change_that_cannot_be_written_is_not_made_and_can_be_made_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bandit = make(journal=tmp_path / "journal")
-    bandit.decide("ana")
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "write", lambda *_: 3)
-        with pytest.raises(JournalError, match=r"decide was done, but change 1 could not be written .*No space left"):
-            bandit.decide("bo")
-    with pytest.raises(JournalError, match="connect was refused"):
-        bandit.connect("ana", "dee")
-    assert bandit.n_decisions == 2
     bandit.save(tmp_path / "snapshot")
-    again = ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "new")
-    assert again.decide("ana").id == 2
-    del bandit
-    with pytest.raises(JournalError, match="does not continue the snapshot"):
-        ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal")
+    bandit.decide("ana")
+    held = (tmp_path / "journal").read_bytes()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda handle, content: os.pwrite(handle, content[:3], 0) and 3)
+        with pytest.raises(JournalError, match=r"decide was not done: change 1 cannot be written .*No space left"):
+            bandit.decide("bo")
+    assert (tmp_path / "journal").read_bytes() == held
+    assert (bandit.n_decisions, bandit.n_pending) == (1, 1)
+    second = bandit.decide("bo")
+    assert second.id == 1
+    assert told(ct.replay(tmp_path / "snapshot", tmp_path / "journal", decision=1)) == told(second)
+
+
+def test_a_journal_that_cannot_be_cut_takes_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    bandit = make(journal=tmp_path / "journal")
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda handle, content: os.pwrite(handle, content[:3], 0) and 3)
+        patch.setattr(os, "ftruncate", lambda *_: os.truncate(tmp_path / "no-such-folder" / "file", 0))
+        with pytest.raises(JournalError, match="decide was not done"):
+            bandit.decide("bo")
+    with pytest.raises(JournalError, match="connect was refused: what was written of change 0 cannot be taken back"):
+        bandit.connect("ana", "dee")
+    bandit.save(tmp_path / "snapshot")
+    assert ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "new").decide("ana").id == 0
 
 
 def test_handles_are_closed_with_the_bandit(tmp_path: Path) -> None:
@@ -391,7 +403,7 @@ def test_every_public_method_reads_or_is_journalled() -> None:
     reads = {"predict", "explain", "explain_model", "graph_report", "save", "load", "export", "frozen", "restore"}
     reads |= {"score_all", "fit"}  # a fit is refused where a journal is kept
     public = {name for name, value in vars(ct.Bandit).items() if name[0] != "_" and not isinstance(value, property)}
-    assert public - reads == CHANGES - {"_relearn"}
+    assert public - reads == CHANGES.keys() - {"_relearn", "_recover"}
 
 
 def test_arguments_come_back_as_they_were() -> None:

@@ -15,10 +15,9 @@ import json
 import os
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import wraps
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     from coterie.product.bandit import Bandit
 
 FORMAT = 1
-CHANGES: set[str] = set()  # the names of the methods whose calls are written down
 TAKES_ARMS = frozenset({"add_arms", "update_features"})
 AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 LISTS = {
@@ -44,27 +42,7 @@ LISTS = {
     "revive_arms": ("arms",),
 }
 
-P = ParamSpec("P")
 R = TypeVar("R")
-
-
-def journalled(method: Callable[Concatenate["Bandit", P], R]) -> Callable[Concatenate["Bandit", P], R]:
-    """Returns a method of a bandit that writes a line for each call that succeeded, if the bandit keeps a journal.
-
-    What the method calls in turn belongs to it and has no line of its own.
-    """
-    code = method.__code__
-    names = code.co_varnames[1 : code.co_argcount]
-    CHANGES.add(method.__name__)
-
-    @wraps(method)
-    def call(bandit: "Bandit", /, *args: P.args, **kwargs: P.kwargs) -> R:
-        if bandit._journal is None:
-            return method(bandit, *args, **kwargs)
-        with bandit._lock:
-            return bandit._journal.record(bandit, method, names, args, kwargs)
-
-    return call
 
 
 class Steady:
@@ -82,6 +60,13 @@ class Steady:
         return self.now
 
 
+class End(NamedTuple):
+    """Where a journal ends: so many changes, in so many bytes."""
+
+    n_changes: int
+    n_bytes: int
+
+
 class Journal:
     """The end of a journal, where lines are added; each is handed to the system at once.
 
@@ -92,15 +77,26 @@ class Journal:
 
     Attributes:
         name: Tells this journal from all others.
-        n_changes: How many changes it holds.
+        end: Where it ends.
+        is_forked: Whether this is a copy in a child process: the journal is the parent's.
     """
 
     def __init__(self, path: Path) -> None:
-        self.path, self.name, self.n_changes = path, "", 0
+        self.path, self.name, self.is_forked = path, "", False
         self._handle = _held(path)
+        self.end = End(0, os.fstat(self._handle).st_size)
         self.close = weakref.finalize(self, os.close, self._handle)
-        self._busy = False
         self._failed = ""
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it takes no further lines."""
+        return self.is_forked or bool(self._failed)
+
+    @property
+    def n_changes(self) -> int:
+        """How many changes it holds."""
+        return self.end.n_changes
 
     @classmethod
     def begin(cls, path: Path, bandit: "Bandit") -> "Journal":
@@ -108,7 +104,7 @@ class Journal:
         for each in (*bandit.graph.users, *bandit.arms.ids):
             _plain(each)
         journal = cls(path)
-        if os.fstat(journal._handle).st_size:
+        if journal.end.n_bytes:
             journal.close()
             rule, remedy = "a journal begins with its bandit", "Give another path, or go on with Bandit.load"
             raise JournalError(f"{str(path)!r} holds something already", rule, remedy)
@@ -140,10 +136,8 @@ class Journal:
         kwargs: Mapping[str, Any],
     ) -> R:
         """Returns what the method does, and adds its line; the caller holds the bandit's lock."""
-        if self._busy:
-            return method(bandit, *args, **kwargs)
         name = method.__name__
-        self._check_unbroken(name)
+        self._check_open(name)
         asked = {**dict(zip(names, args, strict=False)), **kwargs}
         if len(args) > len(names) or len(asked) < len(args) + len(kwargs):
             return method(bandit, *args, **kwargs)  # which raises: there is an argument too many
@@ -151,25 +145,30 @@ class Journal:
         line = {"change": self.n_changes, "decisions": bandit.n_decisions, "rewards": bandit.n_rewards, "call": name}
         line["with"] = {key: written(value) for key, value in asked.items()}  # raises before anything has changed
         if bandit._ledger.expire_after is not None:
-            line["at"] = bandit._clock()
-        given = self._done(bandit, method, asked)
+            line["at"], bandit._clock.stands = bandit._clock(), True  # one time for all of the change
+        given = method(bandit, **asked)
         self._add(line, decisions_in(given))
+        bandit._clock.stands = False
         return given
 
-    def _done(self, bandit: "Bandit", method: Callable[..., R], asked: Mapping[str, Any]) -> R:
-        """Returns what the method does, at one time and with one line for all of it."""
-        before = _counts(bandit)
-        self._busy = bandit._clock.stands = True
+    def cut(self, end: End) -> None:
+        """Drops what was written after this end, and goes on from there; can be repeated."""
+        if self.is_forked:
+            return
         try:
-            return method(bandit, **asked)
-        except BaseException as error:  # whatever it was: a change without a line cannot be made again
-            if _counts(bandit) != before:
-                self._failed = f"{method.__name__} was done in part after change {self.n_changes - 1}: {error!r}"
-            raise
-        finally:
-            self._busy = bandit._clock.stands = False
+            if os.fstat(self._handle).st_size != end.n_bytes:
+                os.ftruncate(self._handle, end.n_bytes)
+            self.end = end
+        except OSError as error:
+            self._failed = f"what was written of change {end.n_changes} cannot be taken back: {error.strerror}"
 
-    def _check_unbroken(self, name: str) -> None:
+    def _check_open(self, name: str) -> None:
+        if self.is_forked:
+            raise JournalError(
+                f"{name} was refused: this process was forked from the one that writes to {str(self.path)!r}",
+                "one process writes to a journal",
+                "Change the bandit in the parent, or load it after the fork with a journal of its own",
+            )
         if self._failed:
             raise JournalError(
                 f"{name} was refused: {self._failed}",
@@ -181,20 +180,20 @@ class Journal:
         try:
             if made:
                 line["gave"] = [recorded(each) for each in made]
-            self._write(line)
+            self._write(line, changes=1)
         except (OSError, ValueError) as error:  # no room, or a number of thousands of digits
-            self._failed = f"change {self.n_changes} could not be written to {str(self.path)!r}: {error}"
+            what = f"change {self.n_changes} cannot be written to {str(self.path)!r}: {error}"
             raise JournalError(
-                f"{line['call']} was done, but {self._failed}",
+                f"{line['call']} was not done: {what}",
                 "a journal holds every change",
-                "Make room, save the bandit, and load it with a new journal",
+                "Make room and call again, or save the bandit and load it with a new journal",
             ) from None
-        self.n_changes += 1
 
-    def _write(self, line: Mapping[str, Any]) -> None:
+    def _write(self, line: Mapping[str, Any], *, changes: int = 0) -> None:
         content = AS_JSON(line).encode() + b"\n"
         if os.write(self._handle, content) < len(content):
             raise OSError(28, "No space left on device")
+        self.end = End(self.n_changes + changes, self.end.n_bytes + len(content))
 
 
 def _held(path: Path) -> int:
@@ -274,11 +273,6 @@ def read(value: Any) -> Any:
             return ArmPool(value["features"], ids=value["ids"], feature_names=value.get("names"))
         return {key: read(each) for key, each in value["pairs"]}
     return value
-
-
-def _counts(bandit: "Bandit") -> tuple[int, ...]:
-    """Returns numbers of which one is another after a change in part."""
-    return bandit.n_decisions, bandit.n_rewards, bandit._learned.stale, bandit._learned.at_once
 
 
 def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:

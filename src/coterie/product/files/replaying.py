@@ -1,7 +1,6 @@
 """A journal read back: any decision made again from a saved bandit, or the bandit brought to where the journal ends."""
 
 import json
-import os
 import warnings
 from collections.abc import Callable, Iterator
 from math import inf
@@ -11,8 +10,9 @@ from typing import Any
 from coterie.errors import CoterieError, JournalError
 from coterie.models.need import check_whole
 from coterie.product.bandit import Bandit
+from coterie.product.changes import CHANGES
 from coterie.product.decision import Decision
-from coterie.product.files.journal import CHANGES, FORMAT, Journal, Steady, decisions_in, read, recorded, versions
+from coterie.product.files.journal import FORMAT, End, Journal, Steady, decisions_in, read, recorded, versions
 from coterie.product.files.saving import load_bandit
 
 ROUNDING = 1e-6  # numbers that differ by less are the same: engine 'exact' may round otherwise after loading
@@ -72,10 +72,10 @@ def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
     except BaseException:
         journal.close()
         raise
+    journal.cut(End(lines.n_changes, journal.end.n_bytes if lines.torn_at is None else lines.torn_at))
     if lines.torn_at is not None:
-        os.truncate(path, lines.torn_at)
         warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
-    journal.name, journal.n_changes = lines.name, lines.n_changes
+    journal.name = lines.name
     return journal.opened()
 
 
