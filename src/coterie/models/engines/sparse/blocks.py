@@ -63,6 +63,15 @@ class UserBlocks:
         """Returns the place of a user; blocks that are computed are computed here."""
         return self.open(user)
 
+    def mark(self) -> Any:
+        """Returns what `back_to` takes."""
+        return len(self.users)
+
+    def back_to(self, mark: Any) -> None:
+        """Lets go of the blocks made since a mark: one that follows rewards rounds otherwise than one made later."""
+        self.slot[self.users[mark:]] = self.without
+        del self.users[mark:]
+
     def lengthen(self, n_users: int) -> None:
         """Makes room for newcomers, who have none."""
         self._room.lengthen(self, n_users, slot=NONE)
@@ -140,10 +149,23 @@ class DataBlocks(UserBlocks):
             self._weigh(place, float(seen) / self.noise_var)
         return place
 
+    def mark(self) -> Any:
+        """Returns what `back_to` takes."""
+        return super().mark(), self.heaviest
+
+    def back_to(self, mark: Any) -> None:
+        """Lets go of the blocks made since a mark."""
+        super().back_to(mark[0])
+        self.heaviest = mark[1]
+
+    def state(self) -> dict[str, Any]:
+        """Returns what `take` makes the same blocks from, to the bit; nothing is copied."""
+        return super().state() | {"heaviest": self.heaviest}
+
     def take(self, state: dict[str, Any]) -> Self:
         """Takes the blocks of a state, and returns itself."""
         super().take(state)
-        self.heaviest = float(self.weight[: len(self)].max(initial=0.0))
+        self.heaviest = state.get("heaviest", float(self.weight[: len(self)].max(initial=0.0)))
         return self
 
     def inverse_of(self, user: int) -> Array:

@@ -1,5 +1,7 @@
 """How a `SparseModel` is read: means, stds, their bounds, certain choices, and what moved an estimate."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -30,7 +32,19 @@ class Reading(Held):
 
     def peek(self, user: int, arms: Index) -> tuple[Array, Array]:
         """Returns mean and std, and keeps nothing."""
-        return self._read(user, arms, self._block(user))
+        with self._leaving_no_trace():
+            return self._read(user, arms, self._block(user))
+
+    @contextmanager
+    def _leaving_no_trace(self) -> Iterator[None]:
+        """Lets go of users' matrices that are made meanwhile."""
+        held = [blocks for blocks in (self._data, self._own) if blocks is not None]
+        marks = [blocks.mark() for blocks in held]
+        try:
+            yield
+        finally:
+            for blocks, mark in zip(held, marks, strict=True):
+                blocks.back_to(mark)
 
     def read_means(self, users: Index, arms: Index) -> Array:
         """Returns the means of the same arms for several users, a row each."""
@@ -57,7 +71,8 @@ class Reading(Held):
     def read_covariance(self, user: int, arms: Index) -> Array:
         """Returns the joint covariance, or rather one that is above it."""
         rows = self._rows(arms)
-        return np.asarray(rows @ self._block(user) @ rows.T)
+        with self._leaving_no_trace():
+            return np.asarray(rows @ self._block(user) @ rows.T)
 
     def prior_std(self, user: int, arms: Any = None) -> Array:
         """Returns the std of these arms before any observation, or a little more: by half the accuracy at most."""
