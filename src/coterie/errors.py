@@ -23,15 +23,18 @@ __all__ = [
     "DimensionError",
     "DuplicateIdError",
     "FactorisationError",
+    "FitWarning",
     "GraphError",
     "InputError",
     "JournalError",
     "KernelError",
+    "KernelMatrixError",
     "LearnerError",
     "MemoryLimitError",
     "MissingExtraError",
     "NumericalError",
     "ParameterError",
+    "PrecisionError",
     "RewardError",
     "SavedFileError",
     "SettingError",
@@ -44,8 +47,9 @@ __all__ = [
 ]
 
 
-# What a computation fails with: in Coterie's own words, or in those of numpy, scipy and LAPACK.
-FAILURES: tuple[type[Exception], ...] = (CoterieError, LinAlgError, MemoryError, ValueError)
+# What a computation fails with when numbers do: in Coterie's words, numpy's and LAPACK's. A mistake in the code is not
+# among them: a shape that does not fit raises a ValueError, and is never taken for a matrix that has no factor.
+FAILURES: tuple[type[Exception], ...] = (NumericalError, LinAlgError, MemoryError)
 
 
 class InputError(CoterieError, ValueError):
@@ -98,6 +102,18 @@ class KernelError(InputError):
 
 class ParameterError(InputError):
     """Any other setting out of its range."""
+
+
+class KernelMatrixError(KernelError, NumericalError):
+    """A kernel matrix that is not finite, symmetric and positive semi-definite."""
+
+
+class PrecisionError(ParameterError, NumericalError):
+    """Settings so far apart that float64 cannot tell noise from rounding."""
+
+
+class FitWarning(UserWarning):
+    """Hyperparameters could not be fitted; those from before stay. Given once; `explain()` counts."""
 
 
 class SettingError(InputError):

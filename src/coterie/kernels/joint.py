@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.errors import ArmError, DimensionError, KernelError
+from coterie.errors import ArmError, DimensionError, KernelError, KernelMatrixError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.pool import ArmPool, checked_features
@@ -21,9 +21,9 @@ def as_numbers(values: Any, *, what: str) -> Array:
     try:
         out = np.array(values, dtype=np.float64)
     except (TypeError, ValueError):
-        raise KernelError(f"the {what} is not a table of numbers", "all entries are finite", "Mend it") from None
+        raise KernelMatrixError(f"the {what} is not a table of numbers", "all entries are finite", "Mend it") from None
     if not np.isfinite(out).all():
-        raise KernelError(f"the {what} holds NaN or infinite values", "all entries are finite", "Mend it")
+        raise KernelMatrixError(f"the {what} holds NaN or infinite values", "all entries are finite", "Mend it")
     return out
 
 
@@ -38,11 +38,13 @@ def checked_psd(matrix: Any, size: int | None, *, what: str) -> Array:
     scale = float(np.abs(out).max(initial=0.0))
     gap = float(np.abs(out - out.T).max(initial=0.0))
     if gap > 1e-10 * scale:
-        raise KernelError(f"the {what} is asymmetric by {gap:.3g}", "a kernel matrix is symmetric", "Use (M + M') / 2")
+        raise KernelMatrixError(
+            f"the {what} is asymmetric by {gap:.3g}", "a kernel matrix is symmetric", "Use (M + M') / 2"
+        )
     out = (out + out.T) / 2
     smallest = float(np.linalg.eigvalsh(out)[0])
     if smallest < -1e-10 * max(scale, np.finfo(float).tiny) * len(out):
-        raise KernelError(
+        raise KernelMatrixError(
             f"the {what} has the negative eigenvalue {smallest:.3g}",
             "a kernel matrix is positive semi-definite",
             "Clip its spectrum at zero, or use another kernel",

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array, Drift
-from coterie.errors import FAILURES, DimensionError, ParameterError, RewardError
+from coterie.errors import FAILURES, DimensionError, ParameterError, PrecisionError, RewardError
 from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
@@ -59,7 +59,7 @@ def checked_noise_var(noise_var: Any) -> float:
 def check_ratio(max_variance: float, noise_var: float) -> None:
     """Raises if the noise variance would drown in the rounding of the prior variance."""
     if max_variance > LARGEST_RATIO * noise_var:
-        raise ParameterError(
+        raise PrecisionError(
             f"noise_var is {noise_var!r} and the largest prior variance {max_variance:.3g}",
             f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
             "Raise noise_var or laplacian_ridge, or scale the arm kernel down",

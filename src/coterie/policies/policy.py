@@ -1,5 +1,6 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count, product
@@ -13,6 +14,7 @@ from coterie.contracts import Array, Choice, UserId
 from coterie.errors import (
     FAILURES,
     DimensionError,
+    FitWarning,
     NumericalError,
     ParameterError,
     listed,
@@ -69,7 +71,7 @@ class Policy(Naming):
         self.n_decisions = 0
         self._score = score
         self._followers = tuple(followers)
-        self._refused = ""
+        self._refused, self.n_refused = "", 0
         self._draws = Draws(seed)
         self._user_kernel = user_kernel
         self._arm_ids = arms.ids if arms else ()
@@ -193,6 +195,7 @@ class Policy(Naming):
         is copied: it holds until the policy learns.
         """
         kernel, out = self._model.kernel, {"n_decisions": self.n_decisions, "refused": self._refused}
+        out["n_refused"] = self.n_refused
         if self.collapses:
             out["model"] = self._model.state()
             if isinstance(kernel, PoolKernel):
@@ -204,6 +207,7 @@ class Policy(Naming):
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         self.n_decisions, self._refused = state["n_decisions"], state["refused"]
+        self.n_refused = state.get("n_refused", int(bool(self._refused)))
         kernel = self._restored_kernel(state)
         if "model" in state:
             self._model = restore_model(state["model"], kernel)
@@ -305,7 +309,19 @@ class Policy(Naming):
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and why."""
-        return f"{self.name}: {self.model.explain()}{self._refused}"
+        return f"{self.name}: {self.model.explain()}{self._told_of_refusals()}"
+
+    def _told_of_refusals(self) -> str:
+        if not self.n_refused:
+            return ""
+        counted = f" That was failure {self.n_refused}." if self.n_refused > 1 else ""
+        return f" {self._refused}{counted}"
+
+    def _refuse(self, what: str, failure: Exception) -> None:
+        """Takes note that settings could not be computed: those at hand stay, `explain` tells, and the first warns."""
+        self._refused, self.n_refused = f"{what}: {failure!s:.500}", self.n_refused + 1
+        if self.n_refused == 1:
+            warnings.warn(f"{self.name}: {self._refused} The settings stay as they were.", FitWarning, stacklevel=2)
 
     def _take_graph(self, graph: UserGraph) -> None:
         self.graph, self._user_index = graph, graph.index
@@ -397,7 +413,7 @@ class Policy(Naming):
             try:
                 follower.follow(model, t, row, column, value)
             except FAILURES as refusal:
-                self._refused = f" The change due after {t} rewards was not made: {refusal}"
+                self._refuse(f"The change due after {t} rewards was not made", refusal)
 
 
 def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: Any) -> None:

@@ -79,7 +79,8 @@ class StagedPolicy(Policy):
         told = ", ".join(f"{rewards} in stage {stage}" for stage, rewards in learned.items())
         return (
             f"{self.name}: {self.n_stages} stages for {self.rounds} rounds; of {self.n_rewards} rewards {told} and "
-            f"{self.n_rewards - sum(learned.values())} in none. Stage 1: {self._model.explain()}{self._refused}"
+            f"{self.n_rewards - sum(learned.values())} in none. "
+            f"Stage 1: {self._model.explain()}{self._told_of_refusals()}"
         )
 
     def _decide(self, row: int, arms: Any, number: int) -> Considered:

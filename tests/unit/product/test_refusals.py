@@ -15,6 +15,7 @@ from coterie.errors import (
     CandidatesError,
     CoterieError,
     DecisionError,
+    FitWarning,
     JournalError,
     ParameterError,
     SavedFileError,
@@ -164,8 +165,8 @@ def test_propensities_of_joint_draws_know_of_the_doubt() -> None:
     assert share == pytest.approx(np.mean(made), abs=0.08)
 
 
-@pytest.mark.parametrize("failure", [np.linalg.LinAlgError, MemoryError, ValueError])
-def test_a_fit_that_fails_is_told_and_the_reward_stays(
+@pytest.mark.parametrize("failure", [np.linalg.LinAlgError, MemoryError])
+def test_a_fit_that_fails_warns_once_and_is_counted_and_the_reward_stays(
     monkeypatch: pytest.MonkeyPatch, failure: type[Exception]
 ) -> None:
     def fail(*_: Any, **__: Any) -> Any:
@@ -174,10 +175,28 @@ def test_a_fit_that_fails_is_told_and_the_reward_stays(
     bernoulli = {"reward": "binary", "likelihood": "bernoulli"}
     for bandit, where in ((make(policy="auto-ucb"), "learner"), (make(policy="auto-ucb", **bernoulli), "binary")):
         monkeypatch.setattr(f"coterie.policies.auto.{where}.fit", fail)
-        for t in range(8):
+        for t in range(7):
             bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
+        with pytest.warns(FitWarning, match="after 8 rewards was not made: no such luck"):
+            bandit.learn(0, "a", 0.0)
         assert bandit.n_rewards == bandit._learned.policy.n_rewards == 8
         assert "after 8 rewards was not made: no such luck" in bandit.explain_model()
+        for t in range(8):
+            bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))  # warnings are errors here, and there is none
+        assert "after 16 rewards was not made: no such luck That was failure" in bandit.explain_model()
+
+
+def test_a_mistake_in_the_code_of_a_fit_is_no_failed_fit(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise ValueError("operands could not be broadcast together")
+
+    bandit = make(policy="auto-ucb")
+    monkeypatch.setattr("coterie.policies.auto.learner.fit", fail)
+    for t in range(7):
+        bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
+    with pytest.raises(ValueError, match="broadcast"):
+        bandit.learn(0, "a", 0.0)
+    assert bandit.n_rewards == bandit._learned.policy.n_rewards == 7
 
 
 def test_a_retuning_that_fails_leaves_the_belief(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ class BernoulliPolicy(AutoPolicy):
         try:
             self._settle(self._model.kernel, self.centre, start=self.sites())
         except FAILURES as refusal:
-            self._refused = f" The sites due after {t} rewards were not settled: {refusal}"
+            self._refuse(f"The sites due after {t} rewards were not settled", refusal)
 
     def _refit(self, t: int) -> None:
         """Takes the level and the hyperparameters that the rewards call for; if the model refuses, it keeps its own."""
@@ -167,11 +167,11 @@ class BernoulliPolicy(AutoPolicy):
             start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))
             self._retune(self.parts.kernel(hyper), level, start_sites)
         except FAILURES as refusal:
-            self._refused = f" The change due after {t} rewards was not made: {refusal}"
+            self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
         self.hyper, self.centre = hyper, level
         if t >= FIRST_FIT:
-            self.fits.append((t, hyper))
+            self.fits = [*self.fits, (t, hyper)]
 
     def _retune(self, kernel: PoolKernel, level: float, start: Sites) -> None:
         before = self._model.kernel

@@ -274,8 +274,8 @@ class LargeAutoPolicy(AutoPolicy):
         self._begun = None
         try:
             hyper, self._model = begun.ahead.finish()
-        except Exception as refusal:  # whatever it was, the reward is learned by now, and `explain` tells
-            self._refused = f" The change due after {begun.started} rewards was not made: {refusal!s:.500}"
+        except FAILURES as refusal:
+            self._refuse(f"The change due after {begun.started} rewards was not made", refusal)
             return
         super()._adopt(begun.started, hyper, begun.shift)
         self._scale, self._measured = begun.ground.scale(hyper), begun.ground.graph

@@ -204,7 +204,7 @@ class AutoPolicy(Policy):
                 hyper = self._found(self._evidence(t, shift), prior, start, t)
             self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper), shift=-shift)
         except FAILURES as refusal:
-            self._refused = f" The change due after {t} rewards was not made: {refusal}"
+            self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
         self._adopt(t, hyper, shift)
 
@@ -220,7 +220,7 @@ class AutoPolicy(Policy):
         """Takes note of what the belief was made with."""
         self.hyper, self.centre = hyper, self.centre + shift
         if t >= FIRST_FIT:
-            self.fits.append((t, hyper))
+            self.fits = [*self.fits, (t, hyper)]  # a new list: whoever holds the former has what was learned by then
 
     def _evidence(self, t: int, shift: float) -> Explaining:
         """Returns the evidence of the rewards less a number."""
