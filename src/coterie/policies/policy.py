@@ -72,6 +72,7 @@ class Policy(Naming):
         self._score = score
         self._followers = tuple(followers)
         self._refused, self.n_refused = "", 0
+        self.fits: list[tuple[int, Any]] = []  # of those that learn hyperparameters: after how many rewards, and what
         self._draws = Draws(seed)
         self._user_kernel = user_kernel
         self._arm_ids = arms.ids if arms else ()

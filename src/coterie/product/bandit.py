@@ -176,8 +176,7 @@ class Bandit:
         means, stds = considered.told or (considered.mean, considered.std)
         column = columns.item(place)
         self._ledger.open(number, user=row, arm=column)
-        if policy.doubt is not None:
-            self._learned.expect(row, column)
+        self._learned.expect(row, column)
         return Decision(
             number=number,
             user=policy.graph.user_at(row),
@@ -240,9 +239,9 @@ class Bandit:
     def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
         value = self._checked_reward(reward)
-        self._learned.learn(self.graph.index_of(user), self.arms.index_of(arm), value)
-        # The doubt counts what it knows, and one reward more with one decision that expired would be as many.
-        self._learned.policy.doubt = None
+        row, column = self.graph.index_of(user), self.arms.index_of(arm)
+        self._learned.learn(row, column, value)
+        self._learned.expect(row, column)
 
     @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
@@ -294,7 +293,7 @@ class Bandit:
                 self.graph,
                 self.arms,
                 self._learned.history(),
-                fits=list(getattr(policy, "fits", [])),
+                fits=list(policy.fits),
                 effective_dim=policy.model.effective_dim,
                 seed=self._seed,
                 bernoulli=self._likelihood == "bernoulli",

@@ -2,6 +2,7 @@
 
 from array import array
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,8 @@ from coterie.models.engines.sparse.table import COLUMNS, Table
 
 Index = NDArray[np.intp]
 
-# Weights below this count as none: they move no belief by its last bit, and a pair known by them alone has a noise
-# variance, noise / weight, that overflows in an engine long before the weight itself underflows.
-FORGOTTEN = 1e-30
+# Weights below this count as none, so that the rewards that count are bounded: 14 / (1 - forgetting) of them at most.
+FORGOTTEN = 1e-6
 
 
 @dataclass(slots=True)
@@ -116,6 +116,16 @@ class Memory:
     def fades(self) -> bool:
         """Whether older rewards count less."""
         return self.forgetting < 1.0 or self.window is not None
+
+    @property
+    def span(self) -> float:
+        """How many rewards count, in effect."""
+        effective = inf if self.forgetting == 1 else 1 / (1 - self.forgetting)
+        return min(effective, inf if self.window is None else self.window)
+
+    def forgets_at(self, n_events: int) -> bool:
+        """Returns whether older rewards lose weight by the last of so many."""
+        return self.forgetting < 1 or (self.window is not None and n_events > self.window)
 
     def weights(self, n_events: int) -> Array:
         """Returns the weight of each of so many rewards, the newest last."""

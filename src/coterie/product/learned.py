@@ -15,7 +15,7 @@ from coterie.product.events import Events, Memory
 from coterie.product.ledger import Ledger
 
 FAR = 1e6  # a reward so many times as large as all others takes digits from them that matter
-FRESH = 0.99  # forgetting: the belief is brought up to date before the weights in it are off by more than this
+SLACK = 16  # of the rewards that count, one part in so many may be counted for longer than it should
 
 
 class Moved(NamedTuple):
@@ -39,7 +39,7 @@ class Learned:
     Attributes:
         policy: What decides.
         events: All rewards.
-        stale: How many rewards have come since the weights of older ones were brought up to date.
+        stale: How many rewards have come since weights were brought up to date that older ones lost weight by.
         at_once: How many of the first rewards were learned together, not one by one.
         touched: Whether the change under way has reached the posterior, which changes in place.
         lost: Whether one that had was interrupted, so that `recover` is due.
@@ -74,8 +74,11 @@ class Learned:
 
     @property
     def needs_refreshing(self) -> bool:
-        """Whether the weights of older rewards have moved by more than one in a hundred."""
-        return self.stale > 0 and (self.memory.window is not None or self.memory.forgetting**self.stale < FRESH)
+        """Whether weights of older rewards are to be brought up to date: not at each reward, but in time.
+
+        A window of w then holds w to w + w / 16 rewards; forgetting by g leaves weights at most 1 / 16 too large.
+        """
+        return self.stale > 0 and self.stale * SLACK >= self.memory.span
 
     def history(self) -> History:
         """Returns all rewards, collapsed, each with the weight that it has by now."""
@@ -112,21 +115,25 @@ class Learned:
         self.touched = True
         self.policy.learn(user, arm, value)
         self.events.add(user, arm, value)
-        self.stale += self.memory.fades
+        self.stale += self.memory.forgets_at(len(self.events))
 
     def replace(self, event: int, value: float) -> None:
-        """Puts a reward in the place of an earlier one; what was learned of the settings stays until the next fit.
+        """Puts a reward in the place of an earlier one; hyperparameters stay as they are until the next fit.
 
-        Unless it was far beyond all others (a slip): then they have lost their digits beside it, and all is learned
-        anew, settings too.
+        Unless nothing was fitted yet, and they go by the scale of all rewards; or it was far beyond all others (a slip)
+        and these have lost their digits beside it. Then all is learned anew, hyperparameters too.
         """
         pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
-        slip = self._dwarfs(event, value)
+        anew = self._is_unfitted() or self._dwarfs(event, value)
         self.events = self.events.with_reward(event, value)
-        if not slip and not self.memory.fades and self._in_place(self.policy.revise, *pair, before, value):
+        if not anew and not self.memory.fades and self._in_place(self.policy.revise, *pair, before, value):
             self.at_once = len(self.events)
             return
-        self.learn_anew(None if slip else self.policy.kept())
+        self.learn_anew(None if anew else self.policy.kept())
+
+    def _is_unfitted(self) -> bool:
+        """Returns whether settings follow every reward still, as before the first fit."""
+        return self.policy.settings_are_due(len(self.events)) and not self.policy.fits
 
     def _in_place(self, change: Callable[..., bool], *given: Any) -> bool:
         """Returns whether the posterior could follow a change; where it could not, it was not touched."""
@@ -143,8 +150,14 @@ class Learned:
         return reward > FAR * (max(others, default=0.0) or 1.0)
 
     def refresh(self) -> None:
-        """Brings the weights of older rewards up to date; settings are learned anew only if that was due meanwhile."""
-        due = any(self.policy.settings_are_due(t) for t in range(self.at_once + 1, len(self.events) + 1))
+        """Brings the weights of older rewards up to date; settings are fitted only if that was due meanwhile.
+
+        While the policy counts as many rewards as there were, it has seen to that itself.
+        """
+        counts, before = self.policy.n_rewards, len(self.events) - self.stale
+        due = counts < len(self.events) and any(
+            map(self.policy.settings_are_due, range(before + 1, len(self.events) + 1))
+        )
         self.learn_anew(None if due else self.policy.kept())
 
     def learn_anew(self, kept: dict[str, Any] | None) -> None:
@@ -190,15 +203,16 @@ class Learned:
     def doubt(self, ledger: Ledger) -> None:
         """Brings the uncertainty up to date that also knows of the decisions without a reward.
 
-        A reward of such a decision changes nothing here: that the pair was chosen was known. Whatever else happens
-        (rewards without a decision, decisions that expire, other hyperparameters) it is made anew.
+        A reward of such a decision changes nothing here: that the pair was chosen was known. Decisions that were
+        forgotten meanwhile are still known to it, up to one in 16 of what it knows; then, and with other
+        hyperparameters, it is made anew.
         """
-        model, doubt, waiting = self.policy.model, self.policy.doubt, list(ledger.pending())
+        model, doubt, known = self.policy.model, self.policy.doubt, self.policy.model.n_observations + len(ledger)
         same = doubt is not None and doubt.kernel is model.kernel and doubt.noise_var == model.noise_var
-        if same and doubt is not None and doubt.n_observations == model.n_observations + len(waiting):
+        if same and doubt is not None and 0 <= (doubt.n_observations - known) * SLACK <= known:
             return
         history = self.history()
-        for _, each in waiting:
+        for _, each in ledger.pending():
             history.add((each.user, each.arm), each.user, each.arm, 0.0)
         named = self.options.get("engine", "auto") != "auto"  # options of "auto" are not those of what it chose
         given = self.options.get("engine_options") if named else None
@@ -208,8 +222,9 @@ class Learned:
         self.policy.doubt = doubt
 
     def expect(self, user: int, arm: int) -> None:
-        """Lets the doubt know of a decision; if it cannot, it is made anew before the next one."""
-        assert self.policy.doubt is not None
+        """Lets the doubt, if there is one, know of a pair; if it cannot, it is made anew before the next decision."""
+        if self.policy.doubt is None:
+            return
         try:
             self.policy.doubt.learn(user, arm, 0.0)
         except FAILURES:

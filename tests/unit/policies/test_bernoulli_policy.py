@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import NumericalError, ParameterError, RewardError, UnknownNameError
+from coterie.errors import FitWarning, NumericalError, ParameterError, RewardError, UnknownNameError
 from coterie.models import History
 from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.auto.binary import MOST_PAIRS
@@ -147,7 +147,8 @@ def test_a_refused_settling_keeps_the_belief_and_is_told(monkeypatch: pytest.Mon
 
     with monkeypatch.context() as patch:
         patch.setattr(policy.model, "relearn", refuse)
-        play(policy, 1)
+        with pytest.warns(FitWarning, match="after 32 rewards"):
+            play(policy, 1)
     assert (policy.hyper, policy.centre, policy.model.kernel) == before
     assert "after 32 rewards was not made" in policy.explain()
     np.testing.assert_allclose(beliefs(policy), fixed_point(policy), atol=0.05)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import ParameterError
+from coterie.errors import FitWarning, NumericalError, ParameterError
 from coterie.kernels.graph import GraphKernel
 from coterie.models import SparseModel
 from coterie.policies.auto import LargeAutoPolicy, large, sampling
@@ -122,10 +122,11 @@ def test_a_fit_that_fails_leaves_the_belief_in_use(monkeypatch: pytest.MonkeyPat
     play(policy, 23)
 
     def refuse(*_: Any, **__: Any) -> Any:
-        raise ParameterError("no", "never", "Do not")
+        raise NumericalError("no", "never", "Do not")
 
     monkeypatch.setattr(large, "fit", refuse)
-    play(policy, 10, start=23)
+    with pytest.warns(FitWarning, match="after 24 rewards"):
+        play(policy, 10, start=23)
     assert "The change due after 24 rewards was not made: no" in policy.explain()
     assert policy.model.n_observations == 33
 
@@ -259,7 +260,7 @@ def test_a_bandit_that_grew_during_a_fit_is_saved_and_loaded(monkeypatch: pytest
 
 def test_a_policy_whose_fit_fails_meanwhile_can_be_saved(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
-        raise ParameterError("it is 1", "it is 2", "Mend it")
+        raise NumericalError("it is 1", "it is 2", "Mend it")
 
     small_steps(monkeypatch)
     policy = make()
@@ -269,18 +270,20 @@ def test_a_policy_whose_fit_fails_meanwhile_can_be_saved(monkeypatch: pytest.Mon
     other = make()
     other.restore(deepcopy(policy.state()))
     assert policy._begun is not None
-    assert play(policy, 6, start=24) == play(other, 6, start=24)
+    with pytest.warns(FitWarning):
+        assert play(policy, 6, start=24) == play(other, 6, start=24)
     assert "not made: it is 1" in policy.explain()
 
 
-def test_a_fit_that_breaks_down_loses_no_reward(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_mistake_in_the_code_of_a_fit_is_raised_where_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     small_steps(monkeypatch)
     policy = make()
     play(policy, 23)
     monkeypatch.setattr(large, "fit", lambda *_, **__: 1 // 0)
-    play(policy, 10, start=23)
-    assert policy.model.n_observations == 33
-    assert "was not made: integer division" in policy.explain()
+    with pytest.raises(ZeroDivisionError):
+        play(policy, 10, start=23)
+    assert policy._begun is None
+    play(policy, 1, start=31)
 
 
 def test_a_policy_that_is_dropped_during_a_fit_takes_its_thread_along(monkeypatch: pytest.MonkeyPatch) -> None:

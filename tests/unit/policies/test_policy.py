@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.errors import DimensionError, ParameterError
+from coterie.errors import DimensionError, FitWarning, ParameterError
 from coterie.graphs import make_graph
 from coterie.models import ENGINES
 from coterie.policies.making.recipes import RECIPES
@@ -306,8 +306,10 @@ def test_a_change_that_the_model_refuses_is_told_and_the_reward_is_kept() -> Non
         "lk-gp-ucb", graph=graph, arms=ct.ArmPool([[0.0], [1.0]]), laplacian_ridge=6e-12, noise_var=schedule
     )
     noise_var = policy.model.noise_var
-    for t in range(1, 5):
+    for t in range(1, 4):
         policy.update(t % 4, t % 2, 1.0)
+    with pytest.warns(FitWarning, match="after 4 rewards was not made"):
+        policy.update(0, 0, 1.0)
     assert policy.model.n_observations == 4
     assert policy.model.noise_var == noise_var
     assert "after 4 rewards was not made" in policy.explain()

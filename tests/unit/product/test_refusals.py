@@ -196,6 +196,7 @@ def test_a_mistake_in_the_code_of_a_fit_is_no_failed_fit(monkeypatch: pytest.Mon
         bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
     with pytest.raises(ValueError, match="broadcast"):
         bandit.learn(0, "a", 0.0)
+    bandit.predict(0)
     assert bandit.n_rewards == bandit._learned.policy.n_rewards == 7
 
 
@@ -355,3 +356,16 @@ def test_a_journal_that_cannot_begin_or_hold_a_number_is_told(tmp_path: Path, mo
     monkeypatch.setattr("os.write", lambda *_: 3)
     with pytest.raises(JournalError, match="cannot be begun: No space left"):
         make(journal=tmp_path / "other")
+
+
+@pytest.mark.parametrize("policy", ["auto-ucb", "auto-ts", "lk-gp-ucb"])
+def test_a_reward_replaced_before_the_first_fit_leaves_no_trace(policy: str) -> None:
+    bandit, other = make(policy=policy), make(policy=policy)
+    decisions = [bandit.decide(0, ["a"]), bandit.decide(1, ["b"])]
+    for decision, reward in zip(decisions, (1.0, 50.0), strict=True):
+        bandit.reward(decision.id, reward)
+    bandit.reward(decisions[1].id, 2.0, replace=True)
+    other.learn(0, "a", 1.0)
+    other.learn(1, "b", 2.0)
+    for user in (0, 1, 4):
+        np.testing.assert_allclose(list(bandit.predict(user).values()), list(other.predict(user).values()), atol=1e-9)

@@ -54,7 +54,6 @@ class AutoPolicy(Policy):
         self._mean_gain = 0.0  # of the graph part, where there are no parts to tell
         self.hyper = hyper
         self.centre = 0.0
-        self.fits: list[tuple[int, Hyper]] = []
 
     @property
     def parts(self) -> Parts:
