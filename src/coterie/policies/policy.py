@@ -320,7 +320,7 @@ class Policy(Naming):
 
     def _refuse(self, what: str, failure: Exception) -> None:
         """Takes note that settings could not be computed: those at hand stay, `explain` tells, and the first warns."""
-        self._refused, self.n_refused = f"{what}: {failure!s:.500}", self.n_refused + 1
+        self._refused, self.n_refused = f"{what}: {str(failure) or repr(failure):.500}", self.n_refused + 1
         if self.n_refused == 1:
             warnings.warn(f"{self.name}: {self._refused} The settings stay as they were.", FitWarning, stacklevel=2)
 

@@ -16,6 +16,8 @@ import pytest
 import coterie as ct
 from coterie.errors import NumericalError
 
+pytestmark = pytest.mark.filterwarnings("ignore::coterie.errors.FitWarning")  # a fit that lacks memory is given up
+
 SOURCE = str(Path(ct.__file__).parent)
 ARMS = {name: [float(i % 3), float(i // 3)] for i, name in enumerate("abcdef")}
 USERS = ["ana", "bo", "cy", "dee"]
