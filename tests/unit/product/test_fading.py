@@ -25,8 +25,9 @@ class Counted:
         monkeypatch.setattr(kind, name, call)
 
 
-def play(bandit: ct.Bandit, rounds: int, seed: int = 1) -> list[tuple[int, int, float]]:
-    rng, seen = np.random.default_rng(seed), []
+def play(bandit: ct.Bandit, rounds: int, seed: int = 1) -> list[tuple[Any, Any, float]]:
+    rng = np.random.default_rng(seed)
+    seen: list[tuple[Any, Any, float]] = []
     for _ in range(rounds):
         decision = bandit.decide(int(rng.integers(6)))
         reward = float(rng.normal())

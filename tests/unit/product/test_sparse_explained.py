@@ -73,3 +73,25 @@ def test_a_report_on_a_large_graph_looks_at_neighbourhoods() -> None:
     report = bandit.graph_report()
     assert report.helps is True
     assert report.p_value is not None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"engine": "sparse", "policy": "lk-gp-ucb", "engine_options": {"eps": 1.0}},
+        {"engine": "grid", "policy": "lk-gp-ucb", "noise_var": 1e-10},
+        {"policy": "auto-ucb", "reward": "binary", "likelihood": "bernoulli"},
+    ],
+)
+def test_what_the_contributions_leave_over_is_told(options: dict[str, Any]) -> None:
+    bandit = ct.Bandit(graph=ct.make_graph("sbm", 30, seed=1), arms=ARMS, **options)
+    rng = np.random.default_rng(2)
+    for _ in range(60):
+        bandit.learn(int(rng.integers(30)), int(rng.integers(12)), float(rng.integers(2)))
+    whys = [bandit.explain(user, 5) for user in range(30)]
+    for why in whys:
+        whole = why.mean if why.logit is None else why.logit
+        assert why.level + sum(why.by_user.values()) + why.rest == pytest.approx(whole, abs=1e-9)
+        assert ("Left over" in str(why)) == (abs(why.rest) > 1e-3 * why.std)
+    if options.get("engine") == "sparse":
+        assert any("Left over" in str(why) for why in whys)

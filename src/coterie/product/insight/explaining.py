@@ -16,11 +16,12 @@ from coterie.product.events import Events
 from coterie.product.learned import Learned
 
 SHOWN = 5  # users and arms named in the text; the attributes hold all
+TOLD = 1e-3  # of a std, from which on the text tells what is left over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Explanation:
-    """An estimate taken apart: `level` and the contributions add up to `mean`, or to `logit` where there is one.
+    """An estimate taken apart: `level`, contributions and `rest` add up to `mean`, or to `logit` where there is one.
 
     Attributes:
         user: Whose estimate.
@@ -31,6 +32,8 @@ class Explanation:
         by_user: What the rewards of each user added, the largest first.
         by_arm: What the rewards of each arm added, the largest first.
         by_event: What each reward added: its number, user, arm, reward and contribution, the largest first.
+        rest: What the contributions leave over: they are solved for anew, and the mean has the error that engine `sparse`
+            states, or rounding where the noise is tiny beside the prior.
         alone: The estimate if the users shared nothing: from this user's own rewards alone.
         logit: With likelihood "bernoulli", the believed logit of the probability: level and contributions are logits
             then, while `mean`, `std` and `alone` are of probabilities, which do not add up.
@@ -44,6 +47,7 @@ class Explanation:
     by_user: dict[UserId, float]
     by_arm: dict[ArmId, float]
     by_event: list[tuple[int, UserId, ArmId, float, float]]
+    rest: float
     alone: float
     logit: float | None = None
 
@@ -55,8 +59,11 @@ class Explanation:
         return (
             f"{self.arm!r} for {self.user!r}: {of}{self.mean:.3g} ± {self.std:.2g}{origin} By users: "
             f"{_largest(self.by_user) or 'nobody'}. By arms: {_largest(self.by_arm) or 'none'}. "
-            f"From own rewards alone: {of}{self.alone:.3g}."
+            f"{self._left_over()}From own rewards alone: {of}{self.alone:.3g}."
         )
+
+    def _left_over(self) -> str:
+        return f"Left over: {self.rest:+.2g}. " if abs(self.rest) > TOLD * self.std else ""
 
 
 def _largest(shares: dict[Any, float]) -> str:
@@ -93,6 +100,7 @@ def explained(learned: Learned, user: int, arm: int, mean: float, std: float) ->
         level=level,
         by_user=totals(users, shares),
         by_arm=totals(arms, shares),
+        rest=(mean if logit is None else logit) - level - float(shares.sum()),
         by_event=sorted((each for each in together if each[-1]), key=lambda each: -abs(each[-1])),
         alone=alone,
         logit=logit,
