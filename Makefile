@@ -5,10 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow bench bench-scale auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo test test-slow release-check bench bench-scale auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
 
 setup: $(STAMP)  ## make .venv with everything needed (locked versions)
 
@@ -28,6 +28,8 @@ test: $(STAMP)  ## every test, lint, types and layers
 
 test-slow: $(STAMP)  ## the long checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
+
+release-check: test test-slow  ## everything that a release must pass
 
 bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
 	$(BIN)/python -m benchmarks

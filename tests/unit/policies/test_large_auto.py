@@ -48,7 +48,7 @@ def test_on_a_small_graph_it_learns_what_the_exact_one_does(name: str) -> None:
         exact.update(user, arm, reward)
         found.update(user, arm, reward)
     assert isinstance(found, LargeAutoPolicy)
-    assert [t for t, _ in found.fits] == [t for t, _ in exact.fits]  # type: ignore[attr-defined]
+    assert [t for t, _ in found.fits] == [t for t, _ in exact.fits]
     np.testing.assert_allclose(np.array(found.hyper), np.array(exact.hyper), atol=0.02)  # type: ignore[attr-defined]
     for user in range(40):
         mean, std = exact.predict(user)
