@@ -1,4 +1,4 @@
-"""What docs/reliability.md promises, under attack: kills, full ledgers, propensities; `make test-slow` is the long form."""
+"""What docs/reliability.md promises, under attack: kills, full ledgers, propensities; the long form is slow."""
 
 import subprocess
 import sys

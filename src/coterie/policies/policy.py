@@ -72,6 +72,7 @@ class Policy(Naming):
         self._score = score
         self._followers = tuple(followers)
         self._refused, self.n_refused = "", 0
+        self.n_to_refuse = 0  # of the next settings, in a replay: they failed then, for lack of memory perhaps
         self.fits: list[tuple[int, Any]] = []  # of those that learn hyperparameters: after how many rewards, and what
         self._draws = Draws(seed)
         self._user_kernel = user_kernel
@@ -318,6 +319,12 @@ class Policy(Naming):
         counted = f" That was failure {self.n_refused}." if self.n_refused > 1 else ""
         return f" {self._refused}{counted}"
 
+    def _check_replayed(self) -> None:
+        """Raises where settings are due that failed when this was first done."""
+        if self.n_to_refuse:
+            self.n_to_refuse -= 1
+            raise NumericalError("it failed when this was first done", "a replay does the same", "Fit again later")
+
     def _refuse(self, what: str, failure: Exception) -> None:
         """Takes note that settings could not be computed: those at hand stay, `explain` tells, and the first warns."""
         self._refused, self.n_refused = f"{what}: {str(failure) or repr(failure):.500}", self.n_refused + 1
@@ -412,6 +419,7 @@ class Policy(Naming):
         """
         for follower, model in product(self._followers, self._followed()):
             try:
+                self._check_replayed()
                 follower.follow(model, t, row, column, value)
             except FAILURES as refusal:
                 self._refuse(f"The change due after {t} rewards was not made", refusal)

@@ -144,9 +144,12 @@ def _recovered(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict
 
 def _committed(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Returns what a change gives once it is committed; the caller holds the lock."""
+    learned, failures = bandit._learned, bandit._learned.policy.n_refused
     bandit._before = Before(bandit)
     try:
         given = made(bandit, args, kwargs)
+        # A fit that failed half-way has left a posterior that a replay, which knows that it failed, would not have.
+        learned.lost = learned.lost or learned.policy.n_refused > failures
         bandit._before = None  # the commit
         return given
     except BaseException:  # whatever it was, an interrupt too
@@ -159,6 +162,7 @@ def recover(bandit: "Bandit") -> None:
     roll_back(bandit)
     if bandit._learned.lost:
         _committed(bandit, CHANGES["_recover"], (), {})
+        bandit._learned.lost = False
 
 
 def roll_back(bandit: "Bandit") -> None:

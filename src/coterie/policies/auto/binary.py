@@ -150,6 +150,7 @@ class BernoulliPolicy(AutoPolicy):
     def _refresh(self, t: int) -> None:
         """Settles the sites anew; if the model refuses them, it keeps those it has."""
         try:
+            self._check_replayed()
             self._settle(self._model.kernel, self.centre, start=self.sites())
         except FAILURES as refusal:
             self._refuse(f"The sites due after {t} rewards were not settled", refusal)
@@ -159,6 +160,7 @@ class BernoulliPolicy(AutoPolicy):
         level, prior = level_of(self.trials), logit_prior(self.parts)
         hyper = prior.centre
         try:
+            self._check_replayed()
             if t >= FIRST_FIT:
                 evidence = BernoulliEvidence(self.parts, self.trials, level, rows=self._sample(t, MOST_PAIRS))
                 start = self.hyper if self.fits else prior.centre

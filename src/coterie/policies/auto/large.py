@@ -273,6 +273,7 @@ class LargeAutoPolicy(AutoPolicy):
         """Takes the model that was made meanwhile; if that failed, the one in use stays."""
         self._begun = None
         try:
+            self._check_replayed()
             hyper, self._model = begun.ahead.finish()
         except FAILURES as refusal:
             self._refuse(f"The change due after {begun.started} rewards was not made", refusal)

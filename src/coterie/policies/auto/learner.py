@@ -198,6 +198,7 @@ class AutoPolicy(Policy):
         prior = self._prior(variance)
         hyper = prior.centre
         try:
+            self._check_replayed()
             if t >= FIRST_FIT and not is_constant(self._model.history):
                 start = self.hyper if self.fits else prior.centre
                 hyper = self._found(self._evidence(t, shift), prior, start, t)

@@ -8,7 +8,8 @@
 A change is numbered from 0 and says how many decisions and rewards there were before it. `with` is what it was called
 with: floats so that they come back exactly, a mapping as {"pairs": [[key, value], ...]}, arms as {"ids": [...],
 "features": [...]}, with "names" where the features have some. `gave` has arm, mean, std and score of each decision
-made, so that a replay can check itself, and `at` the time, where decisions expire. `replaying.py` reads it.
+made, so that a replay can check itself, `at` the time, where decisions expire, and `refused` how many fits failed, so
+that they fail in a replay too. `replaying.py` reads it.
 """
 
 import json
@@ -146,7 +147,10 @@ class Journal:
         line["with"] = {key: written(value) for key, value in asked.items()}  # raises before anything has changed
         if bandit._ledger.expire_after is not None:
             line["at"], bandit._clock.stands = bandit._clock(), True  # one time for all of the change
+        failures = bandit._learned.policy.n_refused
         given = method(bandit, **asked)
+        if bandit._learned.policy.n_refused > failures:
+            line["refused"] = bandit._learned.policy.n_refused - failures
         self._add(line, decisions_in(given))
         bandit._clock.stands = False
         return given

@@ -138,6 +138,7 @@ class Lines:
         if call not in CHANGES:
             raise self._wrong(f"change {number} is {call!r}, which this version of Coterie does not know")
         clock.now = line.get("at", clock.now)
+        bandit._learned.policy.n_to_refuse = line.get("refused", 0)
         try:
             made = decisions_in(getattr(bandit, call)(**{key: read(each) for key, each in line["with"].items()}))
         except (CoterieError, LookupError, TypeError, AttributeError) as error:

@@ -32,8 +32,8 @@ class Explanation:
         by_user: What the rewards of each user added, the largest first.
         by_arm: What the rewards of each arm added, the largest first.
         by_event: What each reward added: its number, user, arm, reward and contribution, the largest first.
-        rest: What the contributions leave over: they are solved for anew, and the mean has the error that engine `sparse`
-            states, or rounding where the noise is tiny beside the prior.
+        rest: What the contributions leave over: they are solved for anew, and the mean has the error that engine
+            `sparse` states, or rounding where the noise is tiny beside the prior.
         alone: The estimate if the users shared nothing: from this user's own rewards alone.
         logit: With likelihood "bernoulli", the believed logit of the probability: level and contributions are logits
             then, while `mean`, `std` and `alone` are of probabilities, which do not add up.
