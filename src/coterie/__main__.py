@@ -76,7 +76,7 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
         "demo",
         help="a quick study of the main policies on two small worlds, with a report",
         description="Plays the main policies against each other on two small worlds of users on a graph, prints a "
-        "table of their regret (what better choices would have paid more) and writes a report, in under a minute.",
+        "table of their regret (what better choices would have paid more) and writes a report, in about a minute.",
     )
     demo.add_argument("--out", type=Path, default=None, help="folder for the results (default: coterie-demo)")
     demo.add_argument("--seed", type=natural, default=0, help="seed of all randomness (default: %(default)s)")

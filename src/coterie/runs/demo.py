@@ -1,4 +1,4 @@
-"""The demonstration: the main policies on two small worlds, under a minute, with a report."""
+"""The demonstration: the main policies on two small worlds, about a minute, with a report."""
 
 from pathlib import Path
 

@@ -75,7 +75,7 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
 
     Args:
         given: The keys of the study's entry.
-        shared: What the study gives to every policy that has such an option: lengthscale, lambda_base.
+        shared: What the study gives to every policy that has such an option, as noise_var or lengthscale.
 
     Examples:
         >>> learner_settings({"policy": "gob-lin", "width": 2}, {}).options["laplacian_ridge"]
@@ -158,9 +158,7 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
             raise SettingError(f"key {key!r} is unknown", rule, remedy, key=key)
     options = {**defaults, **{key: value for key, value in shared.items() if key in defaults}}
     options.update({key: value for key, value in given.items() if key in defaults})
-    if "noise_var" in given and "lambda_base" in given:
-        rule = "noise_var is a constant and lambda_base turns on the schedule"
-        raise SettingError("both noise_var and lambda_base are given", rule, "Leave one out", key="lambda_base")
+    _check_one_noise(given)
     if "noise_var" in given and "lambda_base" in options:
         options["lambda_base"] = None  # a constant asked for by name is not scheduled
     for key, value in options.items():
@@ -174,7 +172,8 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
 
 def check_shared(shared: Mapping[str, Any]) -> None:
     """Raises if the study gives its policies an option that cannot be shared."""
-    known = ("lengthscale", "lambda_base", *ON_ENGINES)
+    known = ("lengthscale", "lambda_base", "noise_var", *ON_ENGINES)
+    _check_one_noise(shared)
     for key, value in shared.items():
         if key not in known:
             raise SettingError(
@@ -184,6 +183,12 @@ def check_shared(shared: Mapping[str, Any]) -> None:
                 key=key,
             )
         _check_option(key, value)
+
+
+def _check_one_noise(given: Mapping[str, Any]) -> None:
+    if "noise_var" in given and "lambda_base" in given:
+        rule = "noise_var is a constant and lambda_base turns on the schedule"
+        raise SettingError("both noise_var and lambda_base are given", rule, "Leave one out", key="lambda_base")
 
 
 _NUMBERS = ("width", "noise_var", "lambda_base", "laplacian_ridge", "share", "cluster_width")

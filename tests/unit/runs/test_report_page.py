@@ -145,7 +145,7 @@ def test_an_unfinished_study_tells_only_of_the_worlds_that_were_run(tmp_path: Pa
     assert line.startswith("w: ")
     assert line.endswith(", 1 trial.")
     assert page.tables[0] == [["label", "policy", "options"], ["random", "random", "graph shown"]]
-    assert any("Nothing was tuned." in text for text in page.under("caption"))
+    assert any("No pilot was run" in text for text in page.under("caption"))
     assert page.under("p")[0].startswith("Unfinished: 1 of 4 trials are stored, none of absent. w: random had ")
 
 

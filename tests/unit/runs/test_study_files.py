@@ -88,6 +88,25 @@ def test_the_studies_that_come_with_us_survive_being_written_out(path: Path) -> 
     assert study_from(quick.as_dict()) == quick
 
 
+def test_the_demonstration_tells_every_policy_the_same() -> None:
+    study = find_study("demo")
+    told = {each.options["noise_var"] for each in study.policies if "noise_var" in each.options}
+    true = {each.settings.noise_std**2 for each in study.worlds if isinstance(each.settings, WorldSettings)}
+    assert told == true
+    assert study.tuning is None
+    assert {key for each in study.policies for key in each.fixed} == set()
+
+
+def test_a_noise_variance_for_all_is_that_of_every_policy_without_one_of_its_own() -> None:
+    policies = [{"policy": "gob-lin"}, {"policy": "lk-gp-ts", "noise_var": 0.5}, {"policy": "auto-ucb"}]
+    scheduled = {"policy": "gp-ucb", "lambda_base": 0.01}
+    given = {"learners": {"noise_var": 0.09}, "worlds": [{}], "policies": [*policies, scheduled]}
+    study = study_from(given)
+    assert [each.options.get("noise_var") for each in study.policies] == [0.09, 0.5, None, None]
+    with pytest.raises(SettingError, match="both noise_var and lambda_base"):
+        study_from({**given, "learners": {"noise_var": 0.09, "lambda_base": 0.01}})
+
+
 @pytest.mark.parametrize(
     ("old", "new", "wrong", "told"),
     [

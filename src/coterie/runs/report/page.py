@@ -80,7 +80,7 @@ def _world_line(results: Results, world: Mapping[str, Any]) -> str:
 def _tuned_note(results: Results) -> str:
     tuning = results.settings.get("tuning")
     if not tuning:
-        return "Nothing was tuned."
+        return "No pilot was run: every policy plays with the options listed."
     pilot = f"{counted(tuning['trials'], 'trial')} of at most {tuning['horizon']} rounds"
     return f"What the pilot ({pilot}) chose takes the place of width and the other tuned options; see below."
 
