@@ -41,7 +41,6 @@ auto: $(STAMP)  ## nothing tuned against everything tuned (about half an hour on
 	for study in auto auto-hindsight auto-true-kernel; do \
 	  $(BIN)/coterie run $$study --jobs 2 --out build/$$study --resume || exit 1; done
 	$(BIN)/python -m benchmarks.auto build/auto build/auto-hindsight build/auto-true-kernel
-	cp build/auto/figures/final-regret.png docs/pictures/auto-final-regret.png
 
 docs: $(STAMP)  ## run every example in the documentation and redraw its first picture
 	$(BIN)/python -m pytest -q src tests/endtoend/test_documents.py
