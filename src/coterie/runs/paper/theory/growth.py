@@ -185,8 +185,8 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
     caption = (
         f"T = {settings['rounds_per_user']} n, GP draws with L_rho^-1, rho = {settings['laplacian_ridge']:g}, "
         f"{settings['n_arms']} arms, {settings['n_candidates']} shown, noise {settings['noise_to_spread']:g} "
-        f"sqrt(K_max); mean and standard error of {settings['trials']} "
-        "worlds; slopes of log regret on log n at the lines' ends. K_max shrinks as 1/n, so without any learning the "
+        f"sqrt(K_max); mean and standard error of {settings['trials']} worlds, whose prior and noise the learners are "
+        "told; slopes of log regret on log n at the lines' ends. K_max shrinks as 1/n, so without any learning the "
         "slope is 1/2 on the left."
     )
     return [saved(figure, folder / "theory-2-growth", "Regret against n in the regime T = C n", caption)]

@@ -23,7 +23,8 @@ What was tuned: `auto-*` has no settings, but how it learns ([policies](policies
 while looking at rounds of these very studies: trials 1 to 3 of Last.fm, and the first 8,000 rounds of trials 1 and 2 of
 Deezer and of trials 1 and 5 of FilmTrust. Only the other trials are unseen. The width and the noise
 variance of `lk-gp-*`, `per-user-gp-ucb` and pooled `gp-ucb`, 0.1 each, and the ridge of `lk-gp-*`, 1, were found by
-hand on Last.fm. Nothing else was."""
+hand on Last.fm. Nothing else was: `gob-lin`, `graph-ucb`, `club` and the other linear policies play with their
+defaults, width 1 and noise variance 1, so what `lk-gp-*` gain over them may be due to settings found by hand."""
 
 
 def page(summaries: Sequence[Mapping[str, Any]]) -> str:
