@@ -220,8 +220,8 @@ def _report(options: argparse.Namespace) -> int:
 
 
 def _studies(_: argparse.Namespace) -> int:
-    for path in sorted(console.studies_folder().glob("*.toml")):
-        print(f"{path.stem:<18} {console.find_study(path.stem).title}")
+    for name, title in console.list_studies().items():
+        print(f"{name:<18} {title}")
     return 0
 
 

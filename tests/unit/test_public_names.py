@@ -10,6 +10,7 @@ from types import ModuleType
 import pytest
 
 import coterie
+from coterie.runs.console import studies_folder
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 HEAVY = ("matplotlib", "rich", "pandas", "polars", "narwhals", "networkx", "sklearn")
@@ -131,6 +132,13 @@ def test_the_command_line_lists_policies_with_numpy_and_scipy_alone() -> None:
     done = run(ONLY_NUMPY_AND_SCIPY + COMMAND_LINE, "policies")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in done.stdout.splitlines()] == coterie.list_policies()
+
+
+def test_the_command_line_lists_studies_with_numpy_and_scipy_alone() -> None:
+    done = run(ONLY_NUMPY_AND_SCIPY + COMMAND_LINE, "studies")
+    assert done.returncode == 0, done.stderr
+    names = [line.split()[0] for line in done.stdout.splitlines()]
+    assert names == sorted(path.stem for path in studies_folder().glob("*.toml"))
 
 
 def test_the_demo_names_the_extra_it_needs(tmp_path: Path) -> None:

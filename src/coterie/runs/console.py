@@ -22,7 +22,7 @@ from coterie.runs.report.words import answer, unfinished
 from coterie.runs.results import Results
 from coterie.runs.runner import OnUnit, Unit, run_study
 from coterie.runs.store import Store
-from coterie.runs.study import Study, read_study, study_from
+from coterie.runs.study import Study, read_study, study_from, title_of
 
 
 def usable_cores() -> int:
@@ -37,6 +37,15 @@ def studies_folder() -> Path:
     return inside if inside.is_dir() else package.parent.parent / "studies"
 
 
+def list_studies() -> dict[str, str]:
+    """Returns the titles of Coterie's own studies by their names, sorted."""
+    return {name: title_of(path) for name, path in _own_studies().items()}
+
+
+def _own_studies() -> dict[str, Path]:
+    return dict(sorted((path.stem, path) for path in studies_folder().glob("*.toml")))
+
+
 def find_study(name: str) -> Study:
     """Returns a study by the path of its file or of a result's manifest, or by the name of one of Coterie's own.
 
@@ -49,7 +58,7 @@ def find_study(name: str) -> Study:
         return study_of_folder(path, studies_folder() / "lastfm.toml")
     if name.endswith(".toml") or path.is_file():
         return read_study(path)
-    known = {path.stem: path for path in sorted(studies_folder().glob("*.toml"))}
+    known = _own_studies()
     if name not in known:
         remedy = or_similar(name, known, "Name one of these, or the path of a TOML file")
         raise UnknownNameError(f"study {name!r} is unknown", f"studies are {listed(known, 30)}", remedy)

@@ -159,19 +159,15 @@ def _capped(settings: WorldSettings | LogSettings) -> int:
     return min(settings.horizon, QUICK_LOG_ROUNDS if isinstance(settings, LogSettings) else QUICK_ROUNDS)
 
 
+def title_of(path: Path) -> str:
+    """Returns the title of a study's file, and looks at nothing else in it: to list studies takes no engine."""
+    _, given = _read(path)
+    return str(given.get("title", path.stem))
+
+
 def read_study(path: Path) -> Study:
     """Returns the study of a TOML file; an error names the file, the line and what is allowed."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise SettingError(
-            f"the study {str(path)!r} cannot be read: {reason}", "a study is a TOML file", "Check the path"
-        ) from None
-    try:
-        given = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise SettingError(f"{path.name} is not TOML: {error}", "a study is a TOML file", "Mend that line") from None
+    text, given = _read(path)
     try:
         study = study_from(given, name=path.stem)
         return _completed(study, path.parent)
@@ -179,6 +175,20 @@ def read_study(path: Path) -> Study:
         line = line_of(text, error.path)
         where = path.name if line is None else f"{path.name}, line {line}"
         raise SettingError(f"{where}: {error.problem}", error.rule, error.remedy, key=error.key) from None
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    """Returns a TOML file as a text and as values."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return text, tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingError(f"{path.name} is not TOML: {error}", "a study is a TOML file", "Mend that line") from None
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+        raise SettingError(
+            f"the study {str(path)!r} cannot be read: {reason}", "a study is a TOML file", "Check the path"
+        ) from None
 
 
 def _completed(study: Study, folder: Path) -> Study:
