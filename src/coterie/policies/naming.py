@@ -76,9 +76,12 @@ class Naming:
 
 
 def as_list(what: str, values: Any) -> list[Any]:
-    """Returns the values of any iterable but a string, which is one id and not a list of letters."""
+    """Returns the values of any iterable but a string, which is one id, and a mapping, half of which would be lost."""
     if type(values) is list:  # by far the most common, and candidates are read at every decision
         return values
+    if isinstance(values, Mapping):
+        keys = listed(values) or "nothing"
+        raise CandidatesError(f"{what} are a mapping, with keys {keys}", "they are a list", "Pass a list of its keys")
     scalar = isinstance(values, np.ndarray) and values.ndim == 0
     if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
         raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")

@@ -14,6 +14,7 @@ from coterie.models import SparseModel
 from coterie.models.base import Index
 from coterie.models.need import check_whole
 from coterie.policies import Policy
+from coterie.policies.naming import as_list
 from coterie.product.files.container import not_written
 from coterie.product.inputs.rewards import parquet
 
@@ -50,10 +51,9 @@ def score_all(
         progress: Called after each block with how many users are done, and how many there are.
     """
     scorer = _Scorer(policy, arms, top, by, std)
-    known = policy.graph.users
-    rows = (
-        np.arange(len(known)) if users is None else np.array([policy.graph.index_of(user) for user in users], np.intp)
-    )
+    rows = np.arange(policy.graph.n_users)
+    if users is not None:
+        rows = np.array([policy.graph.index_of(user) for user in as_list("users", users)], np.intp)
     blocks = _told(scorer.blocks(rows), len(rows), progress)
     if to is None:
         return _joined(list(blocks), scorer.names)

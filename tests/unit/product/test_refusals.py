@@ -38,6 +38,11 @@ REFUSED: dict[str, tuple[Call, type[CoterieError]]] = {
     "user": (lambda bandit: bandit.decide("zoe"), UnknownUserError),
     "users": (lambda bandit: bandit.decide_many([0, "zoe"]), UnknownUserError),
     "candidates": (lambda bandit: bandit.decide(0, []), CandidatesError),
+    "features": (lambda bandit: bandit.decide(0, {"a": ARMS["a"], "b": ARMS["b"]}), CandidatesError),
+    "for each": (lambda bandit: bandit.decide_many({0: ["a"], 1: ["b"]}), CandidatesError),
+    "to predict": (lambda bandit: bandit.predict(0, {"a": ARMS["a"]}), CandidatesError),
+    "to retire": (lambda bandit: bandit.retire_arms({"a": ARMS["a"]}), CandidatesError),
+    "to revive": (lambda bandit: bandit.revive_arms({"a": ARMS["a"]}), CandidatesError),
     "twice": (lambda bandit: bandit.decide_many([0, 1], ["a", "a"]), CandidatesError),
     "floor": (lambda bandit: bandit.decide(0), ParameterError),
     "floor of many": (lambda bandit: bandit.decide_many([0, 1]), ParameterError),
@@ -76,7 +81,7 @@ def test_what_a_line_cannot_hold_is_refused_and_what_means_a_number_is_written_a
     bandit = make(journal=tmp_path / "journal")
     bandit.save(tmp_path / "snapshot")
     bandit.learn(0, "a", Decimal("1.5"))  # type: ignore[arg-type, unused-ignore]
-    assert bandit.decide(0, {"a": object(), "b": object()}).arm in ("a", "b")
+    assert bandit.decide(0, {"a": object(), "b": object()}.keys()).arm in ("a", "b")
     with pytest.raises(JournalError, match="cannot be written to a journal"):
         bandit.connect(0, 3, Decimal("0.5"))  # type: ignore[arg-type, unused-ignore]
     assert bandit.graph.n_edges == 6

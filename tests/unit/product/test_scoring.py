@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import coterie as ct
-from coterie.errors import ParameterError, SavedFileError, UnknownArmError, UnknownUserError
+from coterie.errors import CandidatesError, ParameterError, SavedFileError, UnknownArmError, UnknownUserError
 
 pytest.importorskip("numba")
 
@@ -73,6 +73,8 @@ def test_some_users_and_arms_can_be_asked_for(policy: ct.Policy) -> None:
     assert set(found["arm"]) == {"wine", "tea"}
     with pytest.raises(UnknownUserError):
         ct.score_all(policy, users=["nobody"])
+    with pytest.raises(CandidatesError, match="users are a mapping"):
+        ct.score_all(policy, users={"user 9": ["tea"]})
     with pytest.raises(UnknownArmError):
         ct.score_all(policy, arms=["beer"])
 
