@@ -59,7 +59,8 @@ class Bandit:
         window: How many of the last rewards count; none means all.
         pending: What decisions do while they wait: "ignore", or "hallucinate" to shrink the uncertainty of what was
             chosen at once and move the mean when the reward comes (GP-BUCB), so that decisions made together differ.
-        min_propensity: The least probability of every candidate; above 0, uniform exploration is mixed in.
+        min_propensity: The least probability of every candidate; above 0, uniform exploration is mixed in. A decision
+            among so many candidates that not all can have it is refused.
         reward: "real" for any finite numbers, or "binary" for 0 and 1, when others are refused.
         likelihood: "gaussian", or "bernoulli" for binary rewards and an auto-* policy: means and stds are then those of
             probabilities.

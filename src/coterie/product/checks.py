@@ -16,10 +16,9 @@ LONGEST_WAIT = 1e12  # seconds, some 30,000 years: a difference of times keeps a
 
 def check_choices(*, pending: Any, reward: Any, likelihood: Any, min_propensity: Any) -> None:
     """Raises if one of these is no choice there is, or if they do not go together."""
-    if not (isinstance(min_propensity, int | float) and 0 <= min_propensity <= 1):
-        raise ParameterError(
-            f"min_propensity is {min_propensity!r}", "it is a probability", "Choose, say, 0.01, or 0 for none"
-        )
+    if not (isinstance(min_propensity, int | float) and 0 <= min_propensity <= 0.5):
+        rule = "it is a probability of at most 1/2, for no choice between two leaves each more"
+        raise ParameterError(f"min_propensity is {min_propensity!r}", rule, "Choose, say, 0.01, or 0 for none")
     if pending not in PENDING:
         raise ParameterError(f"pending is {pending!r}", f"it is one of {listed(PENDING)}", "Choose one of these")
     if reward not in REWARDS:

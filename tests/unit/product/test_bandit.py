@@ -384,8 +384,9 @@ def test_exploration_that_cannot_be_kept_is_told() -> None:
     bandit.decide("ana", ["a", "b"])
     with pytest.raises(ParameterError, match=r"0\.3"):
         bandit.decide("ana", list("abcd"))
-    with pytest.raises(ParameterError):
-        make(min_propensity=1.5)
+    with pytest.raises(ParameterError, match="at most 1/2"):
+        make(min_propensity=0.51)
+    make(min_propensity=0.5).decide("ana", ["a", "b"])
 
 
 def test_decisions_are_replayable_from_seed_and_number() -> None:

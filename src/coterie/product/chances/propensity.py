@@ -244,7 +244,7 @@ def check_least(min_propensity: float, n_candidates: int) -> None:
         raise ParameterError(
             f"min_propensity is {min_propensity!r} with {n_candidates} candidates",
             f"it lies between 0 and 1/{n_candidates} = {1.0 / n_candidates:.6g}, for the probabilities sum to 1",
-            "Lower it, or show fewer candidates",
+            "Name fewer candidates, or make the bandit with a lower one",
         )
 
 
