@@ -112,6 +112,8 @@ def test_what_is_wrong_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str
     assert "policy 'gredy' is unknown" in refused(log, "--policy", "gredy", capsys=capsys)
     told = refused(log, "--policy", "greedy", "--option", "widht=1", capsys=capsys)
     assert "option 'widht' is unknown" in told
+    told = refused(log, "--policy", "random", "--option", "width=2", capsys=capsys)
+    assert "width was given to 'random'; 'random' takes 'arm_kernel'" in told
     assert "the same for all" in refused(log, "--policy", "greedy", "--option", "seed=1", capsys=capsys)
     few = Planted(tmp_path / "few", n=12).folder
     assert "the log has 12 decisions" in refused(few, "--policy", "random", capsys=capsys)

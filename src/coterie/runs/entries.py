@@ -11,13 +11,13 @@ from coterie.errors import SettingError, listed, or_similar
 from coterie.kernels import Exchangeable
 from coterie.policies import list_policies
 from coterie.policies.making.ingredients import CLUSTER_WIDTH
-from coterie.policies.making.recipes import RECIPES, Recipe
+from coterie.policies.making.recipes import RECIPES
 from coterie.problems.checks import flag
 
 COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed", "quick")
 LONGEST_LABEL = 40
 GRAPHS = ("shown", "permuted", "rewired", "none")
-NO_WIDTH = frozenset({"greedy", "oracle", "popularity", "random"})
+NO_WIDTH = frozenset({"oracle", *(name for name, recipe in RECIPES.items() if "width" not in recipe.takes)})
 FEATURELESS = frozenset({"oracle", "popularity", "random"})
 ARM_KERNELS = ("squared-exponential", "distinct")
 
@@ -114,34 +114,22 @@ ON_ENGINES: dict[str, Any] = {"engine": "auto", "engine_options": None}
 
 def known_options(policy: str) -> dict[str, Any]:
     """Returns the options that a policy has in a study, with their defaults; None where it is left to `make_policy`."""
-    if policy == "oracle":
+    if policy in ("oracle", "random"):  # what a random policy believes is never asked for
         return {}
     recipe = RECIPES[policy]
-    out: dict[str, Any] = {} if policy in NO_WIDTH else {"width": recipe.width}
-    if policy == "random":
-        return out
-    if recipe.auto:
-        return {**out, **_sampling(recipe), **ON_ENGINES}
-    out["noise_var"] = recipe.noise_var
-    if policy in FEATURELESS:
-        return out
-    shares_alike = policy.startswith("exchangeable")
-    if recipe.similarities or not (recipe.own_users or shares_alike):
-        out["laplacian_ridge"] = recipe.laplacian_ridge
-    if recipe.clustered:
-        out["cluster_width"] = CLUSTER_WIDTH
-    if not recipe.own_arms:
-        out.update(lengthscale="median", arm_kernel="squared-exponential", lambda_base=None)
-    if recipe.similarities:
-        out["similarity"] = next(iter(recipe.similarities))
-    out.update(_sampling(recipe))
-    if shares_alike:
+    by_option: dict[str, dict[str, Any]] = {
+        "width": {"width": recipe.width},
+        "noise_var": {"noise_var": recipe.noise_var},
+        "laplacian_ridge": {"laplacian_ridge": recipe.laplacian_ridge},
+        "cluster_width": {"cluster_width": CLUSTER_WIDTH},
+        "arm_kernel": {"lengthscale": "median", "arm_kernel": "squared-exponential", "lambda_base": None},
+        "similarity": {"similarity": next(iter(recipe.similarities or {}), None)},
+        "sampling": {"sampling": next(iter(recipe.scores))},
+    }
+    out = {key: value for each, held in by_option.items() if each in recipe.takes for key, value in held.items()}
+    if policy.startswith("exchangeable"):
         out["share"] = Exchangeable().share
-    return {**out, **ON_ENGINES}
-
-
-def _sampling(recipe: Recipe) -> dict[str, Any]:
-    return {"sampling": next(iter(recipe.scores))} if len(recipe.scores) > 1 else {}
+    return out if policy in FEATURELESS else {**out, **ON_ENGINES}
 
 
 def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -168,7 +168,7 @@ def test_beyond_many_pairs_a_fit_looks_at_a_sample_of_users() -> None:
 
 @pytest.mark.parametrize("option", [{"noise_var": 0.1}, {"laplacian_ridge": 0.1}, {"arm_kernel": ct.Linear()}])
 def test_what_is_learned_cannot_be_given(option: dict[str, object]) -> None:
-    with pytest.raises(ParameterError, match="it learns that from the rewards"):
+    with pytest.raises(ParameterError, match="'auto-ucb' takes 'width', 'score'"):
         ct.make_policy("auto-ucb", graph=GRAPH, arms=ARMS, **option)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="without arms"):
         ct.make_policy("auto-ucb", graph=GRAPH)

@@ -52,7 +52,7 @@ CONSTRUCTION: list[tuple[Callable[[], Any], type[errors.CoterieError], str]] = [
     (lambda: ct.SpectralSchedule(base=0.1, horizon=10, floor=0.5), errors.ParameterError, "0.5"),
     (lambda: make(engine="gird"), errors.UnknownNameError, "'gird'"),
     (lambda: make(wdith=2.0), errors.UnknownNameError, "'wdith'"),
-    (lambda: make(sampling="joint"), errors.UnknownNameError, "'joint'"),
+    (lambda: make(sampling="joint"), errors.ParameterError, "sampling was given to 'lk-gp-ucb'"),
     (lambda: make(engine="grid", engine_options={"rank": 3}), errors.UnknownNameError, "'rank'"),
     (lambda: make(engine_options={"user_rank": 3}), errors.UnknownNameError, "'user_rank'"),
     (lambda: make(noise_var=0.0), errors.ParameterError, "noise_var is 0.0"),

@@ -44,6 +44,45 @@ def test_a_score_and_a_way_of_sampling_exclude_each_other() -> None:
         make("lk-gp-ts", score=careful, sampling="joint")
 
 
+GIVEN: dict[str, Any] = {
+    "arm_kernel": ct.Linear(),
+    "user_kernel": ct.Heat(time=1.0),
+    "laplacian_ridge": 0.2,
+    "noise_var": 0.5,
+    "width": 2.0,
+    "sampling": "joint",
+    "similarity": "heat",
+    "score": careful,
+    "cluster_width": 1.0,
+}
+
+
+@pytest.mark.parametrize("name", sorted(RECIPES))
+def test_an_option_is_taken_or_refused_with_those_that_are(name: str) -> None:
+    takes = RECIPES[name].takes
+    for option, value in GIVEN.items():
+        if option in takes:
+            make(name, **{option: value})
+            continue
+        with pytest.raises(ParameterError, match=f"^{option} was given to '{name}'; '{name}' takes '"):
+            make(name, **{option: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("random", "width"), ("greedy", "width"), ("popularity", "width"), ("gp-ucb", "laplacian_ridge")],
+)
+def test_what_would_change_nothing_is_not_taken(name: str, option: str) -> None:
+    assert option not in RECIPES[name].takes
+    with pytest.raises(ParameterError, match=f"{option} was given to '{name}'"):
+        ct.Bandit(graph=GRAPH, arms=ARMS, policy=name, **{option: 2.0})
+
+
+def test_a_ridge_beside_a_user_kernel_is_refused() -> None:
+    with pytest.raises(ParameterError, match="both user_kernel and laplacian_ridge"):
+        make("lk-gp-ucb", user_kernel=ct.Heat(time=1.0), laplacian_ridge=0.2)
+
+
 def test_popularity_is_the_best_shrunk_mean_over_all_users() -> None:
     policy = make("popularity")
     rewards = {"a": [1.0, 0.0, 1.0], "b": [1.2], "c": [], "d": [-1.0], "e": [0.3, 0.2], "f": [0.0]}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import UnknownNameError
+from coterie.errors import ParameterError, UnknownNameError
 from coterie.models import History
 from coterie.policies.following.similarity import SIMILARITIES, LearnedSimilarity
 
@@ -85,6 +85,6 @@ def test_a_batch_refreshes_too() -> None:
 def test_bad_names_are_named() -> None:
     with pytest.raises(UnknownNameError, match="Did you mean 'heat'"):
         coop("haet")
-    with pytest.raises(UnknownNameError, match="no choice"):
+    with pytest.raises(ParameterError, match="or use 'coop-kernel-ucb'"):
         ct.make_policy("lk-gp-ucb", graph=GRAPH, arms=ARMS, similarity="heat")
     assert set(SIMILARITIES) == {"laplacian_inv", "heat", "spectral_rbf", "all_ones", "learned_mmd"}

@@ -20,7 +20,7 @@ from coterie.policies.following.joined import JoinedClusters, joined_at_first
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.following.similarity import LearnedSimilarity
 from coterie.policies.making.groups import group_labels
-from coterie.policies.making.recipes import Recipe
+from coterie.policies.making.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score
 
 CLUSTER_WIDTH = 0.5
@@ -47,15 +47,17 @@ def check_types(**given: Any) -> None:
         raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)
 
 
-def left_to_auto(name: str, arms: ArmPool | None, given: Mapping[str, Any]) -> ArmPool:
-    """Returns the pool; raises if there is none, or if the caller gives what such a policy learns."""
-    for what, value in given.items():
-        if value is not None:
-            raise ParameterError(
-                f"{what} was given to {name!r}",
-                "it learns that from the rewards",
-                f"Leave {what} out, or use 'lk-gp-ucb'",
-            )
+def refuse_unused(name: str, recipe: Recipe, given: Mapping[str, Any]) -> None:
+    """Raises if the caller gives an option that would change nothing; a score of their own may use the width."""
+    taken = [*recipe.takes, *(["width"] if given["score"] is not None else [])]
+    for what in (each for each, value in given.items() if value is not None and each not in taken):
+        rule = f"{name!r} takes {listed(recipe.takes, 10)}"
+        instead = next(other for other, each in RECIPES.items() if what in each.takes)
+        raise ParameterError(f"{what} was given to {name!r}", rule, f"Leave it out, or use {instead!r}")
+
+
+def pool_for_auto(name: str, arms: ArmPool | None) -> ArmPool:
+    """Returns the pool, or raises if there is none."""
     if arms is None:
         rule = "it learns how alike arms are from a pool of them"
         raise ParameterError(f"{name!r} was asked for without arms", rule, "Pass arms=ArmPool(...)")
@@ -89,18 +91,16 @@ def auto_maker(engine: str, features: Mapping[str, Any], *, bernoulli: bool) -> 
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:
     """Returns the caller's score, or the recipe's for this way of sampling."""
     if given is not None:
-        return _own_score(name, recipe, sampling, given)
+        return _own_score(sampling, given)
     if sampling is None:
         return next(iter(recipe.scores.values()))
-    if isinstance(sampling, str) and sampling and sampling in recipe.scores:
+    if isinstance(sampling, str) and sampling in recipe.scores:
         return recipe.scores[sampling]
-    known = f"it knows {listed(recipe.scores)}" if len(recipe.scores) > 1 else "it draws no samples"
-    raise UnknownNameError(f"sampling {sampling!r} was given to {name!r}", known, "Leave it out, or use 'lk-gp-ts'")
+    remedy = or_similar(sampling, recipe.scores, "Use one of these")
+    raise UnknownNameError(f"sampling is {sampling!r}", f"{name!r} knows {listed(recipe.scores)}", remedy)
 
 
-def _own_score(name: str, recipe: Recipe, sampling: str | None, given: Any) -> Score:
-    if recipe.staged:
-        raise _not_open(name, "score", "lk-gp-ucb")
+def _own_score(sampling: str | None, given: Any) -> Score:
     if sampling is not None:
         raise ParameterError(
             f"both score and sampling={sampling!r} were given", "a score does its own sampling", "Leave one out"
@@ -119,29 +119,23 @@ def similarity_for(name: str, recipe: Recipe, given: str | None) -> str | None:
         return next(iter(known), None)
     if isinstance(given, str) and given in known:
         return given
-    rule = f"it knows {listed(known)}" if known else "it has no choice of similarities"
-    remedy = or_similar(given, known, "Leave it out, or use 'coop-kernel-ucb'")
-    raise UnknownNameError(f"similarity {given!r} was given to {name!r}", rule, remedy)
+    remedy = or_similar(given, known, "Use one of these")
+    raise UnknownNameError(f"similarity is {given!r}", f"{name!r} knows {listed(known)}", remedy)
 
 
 def user_kernel_for(
-    name: str, recipe: Recipe, given: UserKernel | None, laplacian_ridge: float | None, similarity: str | None
+    recipe: Recipe, given: UserKernel | None, laplacian_ridge: float | None, similarity: str | None
 ) -> UserKernel:
     """Returns the caller's user kernel, or the recipe's."""
     if given is None:
         make = recipe.users if similarity is None else (recipe.similarities or {})[similarity]
         return make(recipe.laplacian_ridge if laplacian_ridge is None else laplacian_ridge)
-    if recipe.own_users:
-        raise _not_open(name, "user_kernel", "lk-gp-ucb")
-    return given
-
-
-def arm_kernel_for(name: str, recipe: Recipe, given: ArmKernel | None) -> ArmKernel:
-    """Returns the caller's arm kernel, or the recipe's."""
-    if given is None:
-        return recipe.arm_kernel
-    if recipe.own_arms:
-        raise _not_open(name, "arm_kernel", "lk-gp-ucb")
+    if laplacian_ridge is not None:
+        raise ParameterError(
+            "both user_kernel and laplacian_ridge were given",
+            "the ridge is that of the kernel which a policy has by default",
+            "Leave it out, or pass user_kernel=Green(laplacian_ridge=...)",
+        )
     return given
 
 
@@ -196,15 +190,11 @@ def learned_similarity(arms: ArmPool | None, seed: int) -> LearnedSimilarity:
 
 
 def clusters_for(
-    name: str, recipe: Recipe, given: Any, graph: UserGraph, arms: ArmPool | None, engine: str, seed: int
+    recipe: Recipe, given: Any, graph: UserGraph, arms: ArmPool | None, engine: str, seed: int
 ) -> list[Follower]:
     """Returns the clusters of users, if the policy has them, in the form that the engine can follow."""
     if not recipe.clustered:
-        if given is None:
-            return []
-        raise ParameterError(
-            f"cluster_width was given to {name!r}", "it has no clusters", "Use 'club', or leave it out"
-        )
+        return []
     width = CLUSTER_WIDTH if given is None else given
     number = isinstance(width, int | float | np.number) and not isinstance(width, bool)
     if not (number and 0 < width < float("inf")):
@@ -223,7 +213,3 @@ def scheduled_noise(noise_var: float | SpectralSchedule, graph: UserGraph) -> tu
         return noise_var, []
     follower = ScheduledNoise(schedule=noise_var, spectral_ratio=graph.spectral_ratio)
     return noise_var.value(0, spectral_ratio=graph.spectral_ratio), [follower]
-
-
-def _not_open(name: str, what: str, instead: str) -> ParameterError:
-    return ParameterError(f"{what} was given to {name!r}", f"{name!r} has one of its own", f"Use {instead!r}")

@@ -41,6 +41,8 @@ class Recipe:
         arm_kernel: The default arm kernel.
         own_arms: Whether the arm kernel is part of the method, so that the caller may not bring another.
         own_users: Whether the user kernel is part of the method, so that the caller may not bring another.
+        ridged: Whether its user kernel depends on laplacian_ridge.
+        explores: Whether its score depends on width.
         laplacian_ridge: The default ridge.
         noise_var: The default noise variance.
         width: The default width.
@@ -56,6 +58,8 @@ class Recipe:
     arm_kernel: ArmKernel = _SMOOTH
     own_arms: bool = False
     own_users: bool = False
+    ridged: bool = True
+    explores: bool = True
     laplacian_ridge: float = 0.1
     noise_var: float = 0.01
     width: float = 1.0
@@ -63,6 +67,22 @@ class Recipe:
     clustered: bool = False
     staged: bool = False
     auto: bool = False
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The options of `make_policy` that change something here, beside those that all take: graph, engine, ..."""
+        used = {
+            "arm_kernel": not self.own_arms,
+            "user_kernel": not self.own_users,
+            "laplacian_ridge": self.ridged,
+            "noise_var": not self.auto,
+            "width": self.explores,
+            "sampling": len(self.scores) > 1,
+            "similarity": self.similarities is not None,
+            "score": not self.staged,
+            "cluster_width": self.clustered,
+        }
+        return tuple(option for option, is_used in used.items() if is_used)
 
 
 def _green(laplacian_ridge: float) -> UserKernel:
@@ -106,39 +126,42 @@ def _linear(summary: str, users: Callable[[float], UserKernel], *, own_users: bo
         arm_kernel=Linear(),
         own_arms=True,
         own_users=own_users,
+        ridged=not own_users,
         laplacian_ridge=ridge,
         noise_var=1.0,
     )
 
 
 _LK = Recipe(summary="UCB on the Laplacian-kernel GP, the paper's", users=_green, scores=_UCB)
+_AUTO = replace(
+    _LK,
+    summary="UCB on a GP that learns its hyperparameters",
+    own_arms=True,
+    own_users=True,
+    ridged=False,
+    auto=True,
+)
 
 RECIPES: Mapping[str, Recipe] = {
     **_both("lk-gp-ucb", "lk-gp-ts", _LK),
-    "auto-ucb": replace(
-        _LK, summary="UCB on a GP that learns its hyperparameters", own_arms=True, own_users=True, auto=True
-    ),
+    "auto-ucb": _AUTO,
     "auto-ts": replace(
-        _LK,
-        summary="Thompson sampling on a GP that learns its hyperparameters",
-        scores=_TS,
-        own_arms=True,
-        own_users=True,
-        auto=True,
-        width=0.5,
+        _AUTO, summary="Thompson sampling on a GP that learns its hyperparameters", scores=_TS, width=0.5
     ),
     **_both(
-        "gp-ucb", "gp-ts", Recipe(summary="UCB on one GP for everybody", users=_pooled, scores=_UCB, own_users=True)
+        "gp-ucb",
+        "gp-ts",
+        Recipe(summary="UCB on one GP for everybody", users=_pooled, scores=_UCB, own_users=True, ridged=False),
     ),
     **_both(
         "per-user-gp-ucb",
         "per-user-gp-ts",
-        Recipe(summary="UCB on a GP for each user alone", users=_alone, scores=_UCB, own_users=True),
+        Recipe(summary="UCB on a GP for each user alone", users=_alone, scores=_UCB, own_users=True, ridged=False),
     ),
     **_both(
         "exchangeable-gp-ucb",
         "exchangeable-gp-ts",
-        Recipe(summary="UCB on a GP that shares with everybody alike", users=_exchangeable, scores=_UCB),
+        Recipe(summary="UCB on a GP that shares with everybody alike", users=_exchangeable, scores=_UCB, ridged=False),
     ),
     **_both("pooled-linucb", "pooled-lints", _linear("UCB on one linear model for everybody", _pooled, own_users=True)),
     **_both(
@@ -174,7 +197,7 @@ RECIPES: Mapping[str, Recipe] = {
     "epsilon-greedy": replace(
         _LK, summary="the best mean, or with probability `width` anything", scores={"": epsilon_greedy}, width=0.1
     ),
-    "greedy": replace(_LK, summary="the best mean, always", scores={"": greedy}),
+    "greedy": replace(_LK, summary="the best mean, always", scores={"": greedy}, explores=False),
     "popularity": Recipe(
         summary="the arm with the best mean over everybody, whatever its features",
         users=_pooled,
@@ -182,10 +205,14 @@ RECIPES: Mapping[str, Recipe] = {
         arm_kernel=Distinct(),
         own_arms=True,
         own_users=True,
+        ridged=False,
+        explores=False,
         noise_var=1.0,
     ),
     # Random choices need no belief, so it has the cheapest: users alone cost little however many they are.
-    "random": replace(_LK, summary="anything, always", users=_alone, scores={"": uniform}),
+    "random": replace(
+        _LK, summary="anything, always", users=_alone, scores={"": uniform}, ridged=False, explores=False
+    ),
 }
 
 # What must know the truth; the laboratory's runner builds it, and nobody else can.

@@ -14,14 +14,14 @@ from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.making.engines import feature_options, suited_engine, suited_for_auto
 from coterie.policies.making.groups import suited_groups
 from coterie.policies.making.ingredients import (
-    arm_kernel_for,
     auto_maker,
     check_types,
     checked_likelihood,
     clusters_for,
     joint_kernel_for,
     learned_similarity,
-    left_to_auto,
+    pool_for_auto,
+    refuse_unused,
     scheduled_noise,
     score_for,
     similarity_for,
@@ -127,10 +127,11 @@ def make_policy(
     refuse_unknown(unknown, OPTION_NAMES)
     check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
     bernoulli = checked_likelihood(likelihood, name, recipe) == "bernoulli"
+    given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "laplacian_ridge": laplacian_ridge}
+    given |= {"noise_var": noise_var, "width": width, "sampling": sampling, "similarity": similarity}
+    refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     if recipe.auto:
-        given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "similarity": similarity}
-        given |= {"laplacian_ridge": laplacian_ridge, "noise_var": noise_var, "cluster_width": cluster_width}
-        pool = left_to_auto(name, arms, given)
+        pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
         suited, why = suited_for_auto(engine, graph, pool, expected_rounds, engine_options, bernoulli=bernoulli)
         features, engine_options = feature_options(engine, engine_options)
@@ -153,13 +154,13 @@ def make_policy(
     first_noise, followers = scheduled_noise(given_noise, graph)
     rule, seed = score_for(name, recipe, sampling, score), checked_seed(seed)
     chosen = similarity_for(name, recipe, similarity)
-    users = user_kernel_for(name, recipe, user_kernel, laplacian_ridge, chosen)
+    users = user_kernel_for(recipe, user_kernel, laplacian_ridge, chosen)
     learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
-    similar_arms = arm_kernel_for(name, recipe, arm_kernel)
+    similar_arms = recipe.arm_kernel if arm_kernel is None else arm_kernel
     suited, why = engine, ""
     if not (learned or recipe.staged):
         suited, why = suited_groups(engine, users, graph, arms)
-    followers += clusters_for(name, recipe, cluster_width, graph, arms, suited, seed)
+    followers += clusters_for(recipe, cluster_width, graph, arms, suited, seed)
     if suited == engine and not (followers or learned or recipe.staged):
         # these change the covariance of all users, or ask for it
         suited, why = suited_engine(engine, users, graph, similar_arms, arms, expected_rounds, engine_options)

@@ -74,11 +74,12 @@ def _trial(settings: Settings, trial: int) -> dict[str, Record]:
     arms = sphere_pool(settings.n_arms, settings.dimension, seed=pool_rng)
     world, norm = _world(settings, graph, arms, trial)
     course: dict[str, Record] = {}
+    ridge = settings.laplacian_ridge
     for name in POLICIES:
         theory = _width(settings, name, norm)
-        course[f"{name}, beta_t"] = _course(settings, name, world, trial, theory)
-        course[f"{name}, width 1"] = _course(settings, name, world, trial, 1.0)
-    course[CONTROL] = _course(settings, CONTROL, world, trial, 1.0)
+        course[f"{name}, beta_t"] = _course(settings, name, world, trial, width=theory, laplacian_ridge=ridge)
+        course[f"{name}, width 1"] = _course(settings, name, world, trial, width=1.0, laplacian_ridge=ridge)
+    course[CONTROL] = _course(settings, CONTROL, world, trial)
     return course
 
 
@@ -101,18 +102,17 @@ def _width(settings: Settings, name: str, norm: float) -> TheoryWidth:
     return TheoryWidth(norm_bound=norm, noise_std=settings.noise_std, failure_prob=settings.failure_prob / share)
 
 
-def _course(settings: Settings, name: str, world: World, trial: int, width: float | TheoryWidth) -> Record:
+def _course(settings: Settings, name: str, world: World, trial: int, **options: Any) -> Record:
     """Returns cumulative regret at each time, with the theorem's bound if the width is the theorem's."""
     policy = make_policy(
         name,
         graph=world.graph,
         arms=world.arms,
         arm_kernel=SquaredExponential(settings.lengthscale),
-        laplacian_ridge=settings.laplacian_ridge,
         noise_var=settings.noise_std**2,
-        width=width,
         engine="grid",
         seed=trial,
+        **options,
     )
     rounds = list(world.rounds(settings.times[-1], n_candidates=settings.n_candidates, seed=trial))
     regret, bounds, trivial = 0.0, [], []
@@ -120,7 +120,7 @@ def _course(settings: Settings, name: str, world: World, trial: int, width: floa
     for start, end in pairwise((0, *settings.times)):
         regret += sum(each for _, _, each in play(policy, world, rounds[start:end]))
         regrets.append(regret)
-        if isinstance(width, TheoryWidth):
+        if isinstance(width := policy.width, TheoryWidth):
             bounds.append(_bound(settings, name, policy, width, end))
             trivial.append(end * largest_gap(width.norm_bound, policy.model.max_variance))
     told: Record = {"regret": regrets}

@@ -82,15 +82,19 @@ def _trial(settings: Settings, n_users: int, n_clusters: int, trial: int) -> lis
 def _policy(settings: Settings, name: str, graph: UserGraph, world: World, spread: float) -> Policy:
     """Returns a policy with the world's own prior; that of independent users is 1, so they need everything rescaled."""
     scale = spread if name == ALONE else 1.0
+    own: dict[str, dict[str, Any]] = {
+        LEARNER: {"laplacian_ridge": settings.laplacian_ridge},
+        ALONE: {"width": scale},
+        CONTROL: {},
+    }
     return make_policy(
         name,
         graph=graph,
         arms=world.arms,
         arm_kernel=SquaredExponential(settings.lengthscale),
-        laplacian_ridge=settings.laplacian_ridge,
         noise_var=(settings.noise_to_spread * spread / scale) ** 2,
-        width=scale,
         expected_rounds=settings.rounds_per_user * graph.n_users,
+        **own[name],
     )
 
 
