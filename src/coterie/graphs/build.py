@@ -30,12 +30,12 @@ from coterie.graphs.adjacency import (
     self_loop,
     user_id,
 )
+from coterie.graphs.columns import edge_columns
 
 NearestWeights: TypeAlias = Literal["rbf", "binary"]
 
 _EDGE_RULE = "an edge is a tuple (user, user) or (user, user, weight)"
-_TABLE_RULE = "a table has the columns user, friend and perhaps weight"
-_PAIRS = (("user", "friend"), ("source", "target"))
+_TABLE_RULE = "a table has the columns user, other and perhaps weight"
 
 
 class _Roster:
@@ -125,41 +125,24 @@ def read_networkx(graph: Any, *, weight: str | None, symmetrise: str | None) -> 
     return read_edges(edges, users=graph.nodes, symmetrise=how if graph.is_directed() else None)
 
 
-def read_table(table: Any, *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of a table with the columns user, friend and perhaps weight; O(rows).
+def read_table(
+    table: Any, *, weight: Hashable | None, users: Iterable[object] | None, symmetrise: str | None
+) -> Adjacency:
+    """Returns the users and weights of a table with the columns user, other and perhaps weight; O(rows).
 
     Examples:
-        >>> read_table({"from": ["ana"], "to": ["bo"]}, users=None, symmetrise=None)[0]
+        >>> read_table({"from": ["ana"], "to": ["bo"]}, weight=None, users=None, symmetrise=None)[0]
         ('ana', 'bo')
     """
     if hasattr(table, "collect_schema") and hasattr(table, "collect"):
         raise GraphError("the table is lazy and has no rows yet", _TABLE_RULE, "Pass table.collect()")
-    names = _chosen(_column_names(table))
+    names = edge_columns(_column_names(table), weight)
     rows = _rows(table, names)
     try:
         return read_edges(rows, users=users, symmetrise=symmetrise)
     except InputError as error:
-        taken = ", ".join(
-            f"{name!r} as {what}" for name, what in zip(names, ("user", "friend", "weight"), strict=False)
-        )
+        taken = ", ".join(f"{name!r} as {what}" for name, what in zip(names, ("user", "other", "weight"), strict=False))
         raise type(error)(f"{error.problem} (the table's columns: {taken})", error.rule, error.remedy) from None
-
-
-def _chosen(names: list[Any]) -> list[Any]:
-    """Returns the columns of user, friend and perhaps weight: by their names where they have these, else in order.
-
-    Examples:
-        >>> _chosen(["weight", "since", "friend", "user"]), _chosen(["w", "source", "target"]), _chosen(["a", "b", "c"])
-        (['user', 'friend', 'weight'], ['source', 'target', 'w'], ['a', 'b', 'c'])
-    """
-    pair: tuple[Any, ...] = next((each for each in _PAIRS if set(each) <= set(names)), ())
-    if pair and "weight" in names:
-        return [*pair, "weight"]
-    if len(names) not in (2, 3):
-        problem = f"the table has {len(names)} columns ({listed(names)})"
-        raise GraphError(problem, _TABLE_RULE, "Select those columns first, or name them user, friend and weight")
-    others = [name for name in names if name not in pair]
-    return [*pair, *sorted(others, key=lambda name: name == "weight")]  # a column of that name holds no user
 
 
 def _rows(table: Any, names: list[Any]) -> Iterator[tuple[Any, ...]]:

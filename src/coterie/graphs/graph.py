@@ -89,17 +89,31 @@ class UserGraph(StoredGraph):
 
     @classmethod
     def from_table(
-        cls, table: Any, *, users: Iterable[Hashable] | None = None, symmetrise: Symmetrise | None = None
+        cls,
+        table: Any,
+        *,
+        weight: Hashable | None = None,
+        users: Iterable[Hashable] | None = None,
+        symmetrise: Symmetrise | None = None,
     ) -> Self:
-        """Returns the graph of a dataframe or dict of columns: user, friend and perhaps weight; O(rows).
+        """Returns the graph of a dataframe or dict of columns: user, other and perhaps weight; O(rows).
 
-        Columns go by name where they are called user and friend, or source and target, and weight; else in that order.
+        Columns go by name where they are called user and other, user and friend, source and target, or from and to. Any
+        two columns beside the weight do as well, in that order.
+
+        Args:
+            table: An eager dataframe, or a mapping from names to columns.
+            weight: The column of the weights; by default "weight", where there is one; no other is taken for it.
+            users: The users in the order they are to have; by default as the table names them.
+            symmetrise: How the weights of two directions become one; by default they must be the same.
 
         Examples:
             >>> UserGraph.from_table({"from": ["ana", "bo"], "to": ["bo", "cy"], "weight": [1.0, 2.0]})
             UserGraph(n_users=3, n_edges=2)
+            >>> UserGraph.from_table({"a": ["ana"], "b": ["bo"], "calls": [7]}, weight="calls").weight("ana", "bo")
+            7.0
         """
-        return cls._wrap(*read_table(table, users=users, symmetrise=symmetrise))
+        return cls._wrap(*read_table(table, weight=weight, users=users, symmetrise=symmetrise))
 
     @classmethod
     def from_features(

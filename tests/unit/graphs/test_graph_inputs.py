@@ -18,6 +18,7 @@ from coterie.errors import (
     UnknownNameError,
 )
 from coterie.graphs import UserGraph
+from coterie.graphs.columns import EDGE_PAIRS
 
 COLUMNS: dict[str, list[Any]] = {"from": ["a", "b"], "to": ["b", "c"], "weight": [1.0, 2.5]}
 EXPECTED = UserGraph.from_edges([("a", "b", 1.0), ("b", "c", 2.5)])
@@ -61,7 +62,7 @@ def test_integer_ids_of_a_table_are_plain_integers(make: Any) -> None:
 
 
 def test_a_table_takes_users_and_symmetrise() -> None:
-    table = {"u": ["a", "b"], "v": ["b", "a"], "w": [4, 2]}
+    table = {"u": ["a", "b"], "v": ["b", "a"], "weight": [4, 2]}
     graph = UserGraph.from_table(table, users=["z", "b", "a"], symmetrise="mean")
     assert graph.users == ("z", "b", "a")
     assert graph.weight("a", "b") == 3.0
@@ -75,7 +76,9 @@ def test_a_table_takes_users_and_symmetrise() -> None:
         ({"u": ["a"], "v": ["b", "c"]}, DimensionError, "[1, 2]"),
         ({"u": "ab", "v": "bc"}, GraphError, "'u'"),
         ([("a", "b")], GraphError, "list"),
-        (pd.DataFrame({"u": ["a"], "v": ["b"], "w": [np.nan]}), GraphError, "('a', 'b', nan)"),
+        (pd.DataFrame({"u": ["a"], "v": ["b"], "weight": [np.nan]}), GraphError, "('a', 'b', nan)"),
+        ({"user": ["a"], "friend": ["b"], "since": [1_700_000_000]}, GraphError, "('user', 'friend', 'since')"),
+        ({"u": ["a"], "v": ["b"], "w": [1.0]}, GraphError, "3 columns"),
         (pd.DataFrame({"u": ["a", None], "v": ["b", "c"]}), GraphError, "missing"),
         (pd.DataFrame({"u": pd.array([1, None], dtype="Int64"), "v": [2, 3]}), GraphError, "missing"),
         (pl.DataFrame({"u": ["a", None], "v": ["b", "c"]}), GraphError, "None"),
@@ -201,14 +204,29 @@ def test_columns_go_by_name_where_they_have_the_usual_ones() -> None:
     graph = UserGraph.from_table(columns)
     assert graph.users == ("a", "b", "c")
     assert (graph.weight("a", "b"), graph.weight("b", "c")) == (2.0, 0.5)
-    assert UserGraph.from_table({"w": [2.0], "target": ["b"], "source": ["a"]}).weight("a", "b") == 2.0
+    assert UserGraph.from_table({"w": [2.0], "target": ["b"], "source": ["a"]}, weight="w").weight("a", "b") == 2.0
     assert UserGraph.from_table({"weight": [2.0], "u": ["a"], "v": ["b"]}).weight("a", "b") == 2.0
+
+
+@pytest.mark.parametrize("pair", EDGE_PAIRS)
+def test_the_two_users_go_by_any_of_the_usual_names(pair: tuple[str, str]) -> None:
+    table = {"weight": [2.0], pair[1]: ["b"], pair[0]: ["a"]}
+    assert UserGraph.from_table(table).users == ("a", "b")
+
+
+def test_a_column_is_a_weight_by_its_name_alone() -> None:
+    table = {"user": ["a", "b"], "friend": ["b", "c"], "since": [1_700_000_000, 1_700_000_001]}
+    with pytest.raises(GraphError, match=r"a weight in a column 'weight' only\. Call the column of weights 'weight'"):
+        UserGraph.from_table(table)
+    assert UserGraph.from_table(table, weight="since").weight("b", "c") == 1_700_000_001
+    with pytest.raises(GraphError, match="no column 'strength' of weights"):
+        UserGraph.from_table(table, weight="strength")
 
 
 @pytest.mark.parametrize("users", [None, ["a", "b"]])
 def test_an_error_says_what_the_columns_were_taken_as(users: list[str] | None) -> None:
-    with pytest.raises(InputError, match=r"\(the table's columns: 'w' as user, 'u' as friend, 'v' as weight\)"):
-        UserGraph.from_table({"w": [2.0], "u": ["a"], "v": ["b"]}, users=users)
+    with pytest.raises(InputError, match=r"\(the table's columns: 'w' as user, 'u' as other, 'v' as weight\)"):
+        UserGraph.from_table({"w": [2.0], "u": ["a"], "v": ["b"]}, weight="v", users=users)
 
 
 @pytest.mark.parametrize("table", [pd.DataFrame({"u": ["a"], "v": ["b"]}), {"u": ["a"], "v": ["b"]}])

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from coterie import ArmPool, UserGraph
 from coterie.errors import InputError
+from coterie.graphs.columns import EDGE_PAIRS
 from coterie.logs import Events, Log, Pairs, Ragged, check_log, describe, read_log, write_log
 from coterie.logs.plain import cells
 
@@ -52,6 +53,15 @@ def assert_same(log: Log, other: Log) -> None:
     if lists is not None and others is not None:
         np.testing.assert_array_equal(lists.starts, others.starts)
         np.testing.assert_array_equal(lists.flat, others.flat)
+
+
+@pytest.mark.parametrize("pair", EDGE_PAIRS)
+def test_the_users_of_an_edge_go_by_any_of_the_usual_names(tmp_path: Path, pair: tuple[str, str]) -> None:
+    edges = TABLES["edges"].replace("user,other", ",".join(pair))
+    assert read_log(written(tmp_path, edges=edges)).graph.weight("cy", "bo") == 0.5
+    written(tmp_path, edges=edges.replace("bo,cy", "bo,bo"))
+    _, mistakes = check_log(tmp_path)
+    assert f"edges.csv, line 3, column {pair[1]!r}: it is 'bo'" in str(mistakes[0])
 
 
 def test_a_log_is_read(tmp_path: Path) -> None:

@@ -74,8 +74,9 @@ def test_an_option_is_taken_or_refused_with_those_that_are(name: str) -> None:
 )
 def test_what_would_change_nothing_is_not_taken(name: str, option: str) -> None:
     assert option not in RECIPES[name].takes
+    options: dict[str, Any] = {option: 2.0}
     with pytest.raises(ParameterError, match=f"{option} was given to '{name}'"):
-        ct.Bandit(graph=GRAPH, arms=ARMS, policy=name, **{option: 2.0})
+        ct.Bandit(graph=GRAPH, arms=ARMS, policy=name, **options)
 
 
 def test_a_ridge_beside_a_user_kernel_is_refused() -> None:

@@ -38,10 +38,12 @@ def init(folder: Path, edges: str = EDGES, arms: str = ARMS, **options: object) 
         EDGES,
         "ana,bo,2\nbo,cy,0.5\n",
         "\ufeffana;bo;2\r\nbo;cy;0.5\r\n",
-        "user_id\tfriend id\tw\n\nana\tbo\t2\n\t\t\nbo\tcy\t0.5",
+        "user_id\tfriend id\tweight\n\nana\tbo\t2\n\t\t\nbo\tcy\t0.5",
         '"ana", bo, 2\n bo ,"cy",0.5\ncy,bo,0.5\n',
+        "Weight,Friend,User\n2,bo,ana\n0.5,cy,bo\n",
+        "user,other,weight\nana,bo,2\nbo,cy,0.5\n",
     ],
-    ids=["header", "none", "semicolons", "tabs-and-blank-lines", "quotes-and-both-directions"],
+    ids=["header", "none", "semicolons", "tabs-and-blank-lines", "quotes-and-both-directions", "by-name", "as-in-logs"],
 )
 def test_edges_are_read_in_the_forms_that_people_have_them_in(tmp_path: Path, text: str) -> None:
     assert read_edges(write(tmp_path, text)[0]).rows == JOINED
@@ -79,6 +81,10 @@ def test_a_first_line_that_may_be_either_is_not_guessed(tmp_path: Path) -> None:
         ("ana,bo\nbo,cy,1\n", "e.csv, line 2: it has 3 cells"),
         ("ana\nbo\n", "e.csv, line 1: it has 1 column;"),
         ('ana,bo\nbo,"cy\n', "e.csv, line 2: unexpected end of data"),
+        (
+            "user,friend,since\nana,bo,1700000000\n",
+            "e.csv: the table has 3 columns ('user', 'friend', 'since'); an edge",
+        ),
         ("user,friend\n", "e.csv has only a header"),
         ("", "e.csv has no rows"),
     ],
@@ -166,7 +172,7 @@ def test_ids_are_texts_unless_numbers_are_asked_for(tmp_path: Path) -> None:
 
 def test_parquet_is_read_as_csv_is(tmp_path: Path) -> None:
     edges, arms = tmp_path / "edges.parquet", tmp_path / "arms.parquet"
-    pq.write_table(pa.table({"a": [1, 2], "b": [2.0, 3.0], "w": [1.0, 0.5]}), edges)
+    pq.write_table(pa.table({"a": [1, 2], "b": [2.0, 3.0], "weight": [1.0, 0.5]}), edges)
     pq.write_table(pa.table({"arm": ["s1", "s2"], "hot": [True, False], "__index_level_0__": [0, 1]}), arms)
     assert read_edges(edges).rows == [("1", "2", 1.0), ("2", "3", 0.5)]
     assert read_arms(arms).rows == {"s1": [1.0], "s2": [0.0]}

@@ -1,10 +1,11 @@
 """The files of a log in a folder, and the columns that each may have."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
+from coterie.graphs.columns import edge_pair
 from coterie.logs.plain.cells import Batch, Lists, read_batches
 from coterie.logs.tables import Table
 
@@ -54,9 +55,9 @@ def find_table(folder: Path, name: str) -> Path | None:
 
 def open_table(path: Path, name: str) -> tuple[Table, Iterator[Batch]]:
     """Returns a table whose columns are as they must be, and its rows in batches."""
-    form = FORMS[name]
-    table, batches = read_batches(path, form.error)
+    table, batches = read_batches(path, FORMS[name].error)
     names = list(table.names or ())
+    form = _form(name, names)
     for column in form.needed:
         if column not in names:
             problem = f"{path.name} has no column {column!r}" + (
@@ -64,7 +65,7 @@ def open_table(path: Path, name: str) -> tuple[Table, Iterator[Batch]]:
             )
             rule = f"its first line names the columns, {_columns(form)}" if table.unit == "line" else _columns(form)
             raise form.error(problem, rule, f"Name the column {column!r}")
-    _check_names(table, name)
+    _check_names(table, name, form)
     return table, (_flat(table, batch) for batch in batches)
 
 
@@ -77,8 +78,14 @@ def _flat(table: Table, batch: Batch) -> Batch:
     return batch
 
 
-def _check_names(table: Table, name: str) -> None:
-    form, names = FORMS[name], list(table.names or ())
+def _form(name: str, names: list[str]) -> Form:
+    """Returns the columns of a table; the users of an edge go by any of the usual names."""
+    pair = edge_pair(names) if name == "edges" else None
+    return replace(FORMS[name], needed=pair) if pair else FORMS[name]
+
+
+def _check_names(table: Table, name: str, form: Form) -> None:
+    names = list(table.names or ())
     for place, column in enumerate(names):
         if not column or column in names[:place]:
             problem = f"{table.path.name}, column {place + 1}: the name is {column!r}"

@@ -8,6 +8,7 @@ import numpy as np
 from coterie.errors import GraphError
 from coterie.graphs import UserGraph
 from coterie.graphs.adjacency import WEIGHT_RULE, from_pairs
+from coterie.graphs.columns import edge_pair
 from coterie.logs.log import Floats, Ints
 from coterie.logs.plain.cells import Batch, Cells
 from coterie.logs.plain.faults import Faults, Rows
@@ -62,10 +63,12 @@ def read_graph(folder: Path, faults: Faults) -> UserGraph:
 
 def _edges(table: Table, batch: Batch, roster: Roster, faults: Faults) -> Edges:
     rows = Rows(table, batch, faults.limit)
-    rows.missing("user", "other")
-    user, other = roster.add(batch.columns["user"]), roster.add(batch.columns["other"])
+    pair = edge_pair(list(batch.columns))
+    assert pair is not None  # open_table refuses a table without them
+    rows.missing(*pair)
+    user, other = (roster.add(batch.columns[column]) for column in pair)
     rule = "an edge joins two different users"
-    rows.mark(user == other, "other", rows.text("other"), f"{rule}, and the user is the same", "Drop that edge")
+    rows.mark(user == other, pair[1], rows.text(pair[1]), f"{rule}, and the user is the same", "Drop that edge")
     weight = np.ones(len(user))
     if "weight" in batch.columns:
         weight = batch.columns["weight"].numbers()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from coterie.errors import ArmError, GraphError
 from coterie.graphs.adjacency import WEIGHT_RULE
+from coterie.graphs.columns import edge_columns
 from coterie.logs.tables import Table, as_number, as_whole, read_table
 
 Id = str | int
@@ -48,8 +49,9 @@ def read_edges(path: Path, *, header: bool | None = None, int_ids: bool = False)
     table = table if table.names is not None else _with_header(table, header)
     if not table.rows:
         raise table.error(f"{path.name} has only a header", "a graph has at least one edge", "Add edges below it")
-    to_id, numbered = _reader([cell for _, cells in table.rows for cell in cells[:2]], int_ids)
-    return Edges(_edges(table, to_id), None if table.names is None else list(table.names), numbered)
+    places = _places(table)
+    to_id, numbered = _reader([cells[place] for _, cells in table.rows for place in places[:2]], int_ids)
+    return Edges(_edges(table, places, to_id), None if table.names is None else list(table.names), numbered)
 
 
 def read_arms(path: Path, *, int_ids: bool = False) -> Arms:
@@ -92,6 +94,17 @@ def _is_header(table: Table) -> bool:
     )
 
 
+def _places(table: Table) -> list[int]:
+    """Returns where the two users and perhaps the weight stand: by name, or in that order where no name is."""
+    if table.names is None:
+        return list(range(len(table.rows[0][1])))
+    names = [name.casefold() for name in table.names]
+    try:
+        return [names.index(name) for name in edge_columns(names)]
+    except GraphError as error:
+        raise table.error(f"{table.path.name}: {error.problem}", error.rule, error.remedy) from None
+
+
 def _reader(texts: list[str], int_ids: bool) -> tuple[Callable[[str], Id], bool]:
     """Returns what makes ids of texts, and whether they are numbers: only if that is wanted and all of them can be."""
     if not int_ids or any(as_whole(text) is None for text in texts):
@@ -99,11 +112,11 @@ def _reader(texts: list[str], int_ids: bool) -> tuple[Callable[[str], Id], bool]
     return int, True
 
 
-def _edges(table: Table, to_id: Callable[[str], Id]) -> list[tuple[Id, Id, float]]:
+def _edges(table: Table, places: list[int], to_id: Callable[[str], Id]) -> list[tuple[Id, Id, float]]:
     """Returns the edges, each pair once."""
     found: dict[frozenset[Id], tuple[int, tuple[Id, Id, float]]] = {}
     for number, cells in table.rows:
-        edge = _edge(table, number, cells, to_id)
+        edge = _edge(table, number, cells, places, to_id)
         before, same = found.setdefault(frozenset(edge[:2]), (number, edge))
         if same[2] != edge[2]:
             problem = f"{edge[0]!r} and {edge[1]!r} have weight {edge[2]:g}, and {same[2]:g} in {table.unit} {before}"
@@ -111,17 +124,24 @@ def _edges(table: Table, to_id: Callable[[str], Id]) -> list[tuple[Id, Id, float
     return [edge for _, edge in found.values()]
 
 
-def _edge(table: Table, number: int, cells: list[str], to_id: Callable[[str], Id]) -> tuple[Id, Id, float]:
-    for column in (0, 1):
+def _edge(
+    table: Table, number: int, cells: list[str], places: list[int], to_id: Callable[[str], Id]
+) -> tuple[Id, Id, float]:
+    for column in places[:2]:
         if not cells[column]:
             raise table.wrong(number, "the user is missing", "an edge has two", "Fill it in", column=column)
-    user, other = to_id(cells[0]), to_id(cells[1])
+    user, other = (to_id(cells[column]) for column in places[:2])
     if user == other:
         raise table.wrong(number, f"{user!r} is joined to themselves", "an edge has two users", "Drop that line")
-    weight = as_number(cells[2]) if len(cells) == 3 else 1.0
+    return user, other, _weight(table, number, cells, places[2]) if len(places) == 3 else 1.0
+
+
+def _weight(table: Table, number: int, cells: list[str], column: int) -> float:
+    weight = as_number(cells[column])
     if weight is None or weight < 0:
-        raise table.wrong(number, f"the weight is {cells[2]!r}", WEIGHT_RULE, "Correct or drop that line", column=2)
-    return user, other, weight
+        problem = f"the weight is {cells[column]!r}"
+        raise table.wrong(number, problem, WEIGHT_RULE, "Correct or drop that line", column=column)
+    return weight
 
 
 def _check_names(table: Table) -> None:
