@@ -1,16 +1,20 @@
 """The command line: run studies, compare and report them, reproduce the paper; keep a bandit in a file."""
 
 import argparse
+import errno
+import os
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from coterie import __version__
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, SavedFileError
 from coterie.logs.commands import add_data, run_data
 from coterie.models.engines.sparse.warming import warm_up
 from coterie.policies import list_policies
 from coterie.policies.making.registry import summary
+from coterie.product.checks import REWARDS
 from coterie.product.evaluation.command.commands import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console
@@ -132,6 +136,11 @@ def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     init.add_argument("--edges", type=Path, required=True, help="table: two users and perhaps a weight")
     init.add_argument("--arms", type=Path, required=True, help="table with a header: the arm's id, then numbers")
     init.add_argument("--policy", default="auto-ucb", help="see: coterie policies (default: %(default)s)")
+    init.add_argument(
+        "--reward", choices=REWARDS, default="real", help="any numbers, or 0 and 1 (default: %(default)s)"
+    )
+    least = "the least probability of every arm that can be chosen, for evaluation later (default: %(default)s)"
+    init.add_argument("--min-propensity", type=number, default=0.0, metavar="P", help=least)
     init.add_argument("--seed", type=natural, default=0, help="seed of all randomness (default: %(default)s)")
     init.add_argument(
         "--header",
@@ -242,6 +251,8 @@ def _init(options: argparse.Namespace) -> int:
         edges=options.edges,
         arms=options.arms,
         policy=options.policy,
+        reward=options.reward,
+        min_propensity=options.min_propensity,
         seed=options.seed,
         header=options.header,
         int_ids=options.int_ids,
@@ -251,8 +262,21 @@ def _init(options: argparse.Namespace) -> int:
 
 
 def _decide(options: argparse.Namespace) -> int:
-    print(shell.decide(options.file, options.user, options.arms, as_json=options.json))
+    shell.decide(options.file, options.user, options.arms, as_json=options.json, tell=_tell)
     return 0
+
+
+def _tell(line: str) -> None:
+    """Prints a line and sees that it gets out, or raises: a decision that nobody saw is not to be kept."""
+    try:
+        if sys.stdout is None:  # closed before we began
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        print(line, flush=True)
+    except OSError as error:
+        with suppress(AttributeError, OSError):  # what is left in its buffer would fail once more at the end
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        problem = f"the decision cannot be printed: {error.strerror}"
+        raise SavedFileError(problem, "one that nobody saw is not kept", "Nothing has changed; try again") from None
 
 
 def _reward(options: argparse.Namespace) -> int:

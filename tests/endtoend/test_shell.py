@@ -1,6 +1,7 @@
 """A bandit of one's own from the shell, each command a process of its own."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -51,6 +52,27 @@ def test_init_decide_reward_inspect(
     assert json.loads(Path("plain/state.json").read_text(encoding="utf-8"))["counts"]["rewards"] == 1
 
 
+def test_init_takes_binary_rewards_and_a_least_propensity(
+    tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(tables, "--reward", "binary", "--min-propensity", "0.25") == 0
+    monkeypatch.chdir(tables)
+    with Bandit.load("shop/bandit.coterie").frozen() as parts:
+        assert (parts["settings"]["reward"], parts["settings"]["min_propensity"]) == ("binary", 0.25)
+    capsys.readouterr()
+    assert command_line.main(["decide", "shop/bandit.coterie", "ana", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["propensity"] in (0.25, 0.75)
+    assert command_line.main(["reward", "shop/bandit.coterie", "0", "0.5"]) == 2
+    assert "0 or 1" in capsys.readouterr().err
+
+
+def test_what_init_writes_can_decide_among_all_arms(tables: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tables / "a.csv").write_text("song,tempo\ns1,0\ns2,1\ns3,2\n", encoding="utf-8")
+    assert init(tables, "--min-propensity", "0.4") == 2
+    assert "min_propensity is 0.4 with 3 candidates" in capsys.readouterr().err
+    assert not (tables / "shop").exists()
+
+
 def test_replay(tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     init(tables)
     monkeypatch.chdir(tables)
@@ -90,6 +112,25 @@ def test_a_program_that_is_killed_leaves_the_file_whole_and_free(tables: Path) -
     assert command_line.main(["decide", str(file), "ana"]) == 0
 
 
+@pytest.mark.parametrize("where", ["> /dev/full", ">&-", ""], ids=["full", "closed", "a pipe without a reader"])
+def test_a_decision_that_nobody_saw_is_not_kept(tables: Path, where: str) -> None:
+    init(tables)
+    file = tables / "shop" / "bandit.coterie"
+    before = file.read_bytes()
+    command = f'"{sys.executable}" -m coterie decide "{file}" ana {where}'
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    reader, writer = os.pipe()
+    os.close(reader)
+    done = subprocess.run(
+        ["sh", "-c", command], env=buffered, stdout=writer, stderr=subprocess.PIPE, text=True, check=False
+    )
+    os.close(writer)
+    assert done.returncode == 2
+    assert done.stderr.startswith("coterie: the decision cannot be printed: ")
+    assert done.stderr.count("\n") == 1
+    assert file.read_bytes() == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
@@ -104,6 +145,10 @@ def test_a_program_that_is_killed_leaves_the_file_whole_and_free(tables: Path) -
         (["inspect", "shop/bandit.coterie", "--arm", "s1"], "--arm is given without --user"),
         (["init", "shop", "--edges", "e.csv", "--arms", "a.csv"], "exists already; init never overwrites a file"),
         (["init", "new", "--edges", "e.csv", "--arms", "a.csv", "--policy", "best"], "'best'"),
+        (
+            ["init", "new", "--edges", "e.csv", "--arms", "a.csv", "--min-propensity", "0.6"],
+            "min_propensity is 0.6; it is a probability of at most 1/2",
+        ),
         (
             ["init", "new", "--edges", "nowhere.csv", "--arms", "a.csv"],
             "there is no file 'nowhere.csv'; a table is a file of CSV or Parquet. Check the path",

@@ -1,7 +1,7 @@
 """A saved bandit from the shell: decide, reward, inspect, export, each in words."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,25 @@ from coterie.product.files.replaying import replay
 SHOWN = 5
 
 
-def decide(path: Path, user: str, arms: Sequence[str] = (), *, as_json: bool = False) -> str:
-    """Returns in one line the decision for a user, which the file then holds; no arms given means all."""
+def decide(
+    path: Path, user: str, arms: Sequence[str] = (), *, as_json: bool = False, tell: Callable[[str], None] | None = None
+) -> str:
+    """Returns in one line the decision for a user, which the file then holds; no arms given means all.
+
+    Args:
+        path: A saved bandit.
+        user: For whom.
+        arms: What to choose among.
+        as_json: Whether the line is JSON.
+        tell: Called with the line before the file is saved; if that fails, the file stays as it was.
+    """
     with kept(path) as bandit:
         shown = [as_id(arm, bandit.arms.index) for arm in arms] or None
         decision = bandit.decide(as_id(user, bandit.graph.index), shown)
-    return decision_as_json(decision) if as_json else decision_in_words(decision)
+        line = decision_as_json(decision) if as_json else decision_in_words(decision)
+        if tell is not None:
+            tell(line)
+    return line
 
 
 def reward(path: Path, decision: int, value: float, *, replace: bool = False) -> str:

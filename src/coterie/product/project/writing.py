@@ -12,6 +12,7 @@ from coterie.errors import ParameterError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.product.bandit import Bandit
+from coterie.product.chances.propensity import check_least
 from coterie.product.project.checked import Arms, Edges, read_arms, read_edges
 
 BANDIT, APP, README, EDGES, ARMS = "bandit.coterie", "app.py", "README.md", "edges.csv", "arms.csv"
@@ -29,7 +30,7 @@ USER = {user}
 
 with kept(FILE) as bandit:  # loads, keeps other programs out, and saves at the end
     decision = bandit.decide(USER)
-print(f"decision {{decision.id}}: show {{decision.arm!r}} to {{USER!r}}")
+    print(f"decision {{decision.id}}: show {{decision.arm!r}} to {{USER!r}}", flush=True)  # before it is kept
 
 print("Reward (a number; nothing if it comes later): ", end="", flush=True)
 if answer := sys.stdin.readline().strip():
@@ -83,6 +84,8 @@ def init_project(
     edges: Path,
     arms: Path,
     policy: str = "auto-ucb",
+    reward: str = "real",
+    min_propensity: float = 0.0,
     seed: int = 0,
     header: bool | None = None,
     int_ids: bool = False,
@@ -94,6 +97,9 @@ def init_project(
         edges: CSV or Parquet: two users, and perhaps a weight.
         arms: CSV with a header or Parquet: the id, then features that are numbers.
         policy: By name.
+        reward: "real", or "binary" for rewards of 0 and 1.
+        min_propensity: The least probability of every arm, of which there may be so many that all can have it: the
+            program that is written chooses among all.
         seed: Fixes the randomness.
         header: Whether the CSV file of edges has one; none to see for ourselves.
         int_ids: Whether ids that are all whole numbers become numbers, in each file for itself; else they are texts.
@@ -104,7 +110,9 @@ def init_project(
         problem = f"neither the users of {edges.name} nor the arms of {arms.name} are all whole numbers"
         raise ParameterError(problem, "--int-ids is for ids that are", "Leave it out, or correct the ids")
     named = ArmPool(list(pool.rows.values()), ids=pool.rows, feature_names=pool.names[1:])
-    bandit = Bandit(graph=UserGraph.from_edges(joined.rows), arms=named, policy=policy, seed=seed)
+    graph = UserGraph.from_edges(joined.rows)
+    bandit = Bandit(graph=graph, arms=named, policy=policy, reward=reward, min_propensity=min_propensity, seed=seed)
+    check_least(min_propensity, len(named))
     _write(folder, bandit, _texts(bandit, joined, pool))
     return Project(folder=folder, bandit=bandit, edges_header=joined.header)
 
