@@ -1,7 +1,8 @@
 """What versions of a growing graph share: lists that only get longer, of which each version knows its part.
 
 So adding costs what is added, and no version ever sees what came after it. Only the newest version can add to what is
-shared; a second branch from an older one takes a copy.
+shared; a second branch from an older one takes a copy. What an interrupted addition leaves in an index is no entry of
+any version: whatever is found there is compared with the list itself.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -38,7 +39,7 @@ class Ids(Mapping[Hashable, int]):
 
     def __getitem__(self, user: Hashable) -> int:
         row = self._rows[user]
-        if row >= self._n:
+        if row >= self._n or self._all[row] != user:
             raise KeyError(user)
         return row
 
@@ -66,14 +67,16 @@ class Ids(Mapping[Hashable, int]):
 
     def with_more(self, ids: Sequence[Hashable]) -> "Ids":
         """Returns a version with more ids, none of which is in this one. O(more) if this is the newest version."""
-        with self._lock:
-            if len(self._all) > self._n:
-                return Ids([*self, *ids])
-            out = Ids.__new__(Ids)
-            out._all, out._rows, out._lock, out._n = self._all, self._rows, self._lock, self._n + len(ids)
-            self._rows.update(zip(ids, range(self._n, out._n), strict=True))
-            self._all.extend(ids)
-            return out
+        with self._lock: return self._with_more(ids)  # noqa: E701 # fmt: skip # one line: released whatever is raised
+
+    def _with_more(self, ids: Sequence[Hashable]) -> "Ids":
+        if len(self._all) > self._n:
+            return Ids([*self, *ids])
+        out = Ids.__new__(Ids)
+        out._all, out._rows, out._lock, out._n = self._all, self._rows, self._lock, self._n + len(ids)
+        self._rows.update(zip(ids, range(self._n, out._n), strict=True))
+        self._all.extend(ids)
+        return out
 
 
 class Edits:
@@ -102,11 +105,11 @@ class Edits:
 
     def weight(self, row: int, other: int) -> float | None:
         """Returns the weight that was set last between two rows, if one was."""
-        return self._last(self._numbers.get(row, {}).get(other, []))
+        return self._last(row, other)
 
     def near(self, row: int) -> dict[int, float]:
         """Returns the weights that were set last beside a row. O(their number)."""
-        found = {other: self._last(numbers) for other, numbers in list(self._numbers.get(row, {}).items())}
+        found = {other: self._last(row, other) for other in list(self._numbers.get(row, {}))}
         return {other: weight for other, weight in found.items() if weight is not None}
 
     def since(self, before: "Edits") -> list[Edit] | None:
@@ -117,13 +120,15 @@ class Edits:
 
     def with_more(self, edits: Sequence[Edit]) -> "Edits":
         """Returns a version with more edits. O(more) if this is the newest version."""
-        with self._lock:
-            if len(self._all) > self._n:
-                return Edits([*self, *edits])
-            out = Edits.__new__(Edits)
-            out._all, out._numbers, out._lock, out._n = self._all, self._numbers, self._lock, self._n + len(edits)
-            self._note(edits)
-            return out
+        with self._lock: return self._with_more(edits)  # noqa: E701 # fmt: skip # one line: released whatever is raised
+
+    def _with_more(self, edits: Sequence[Edit]) -> "Edits":
+        if len(self._all) > self._n:
+            return Edits([*self, *edits])
+        out = Edits.__new__(Edits)
+        out._all, out._numbers, out._lock, out._n = self._all, self._numbers, self._lock, self._n + len(edits)
+        self._note(edits)
+        return out
 
     def _note(self, edits: Sequence[Edit]) -> None:
         for number, edit in enumerate(edits, start=len(self._all)):
@@ -131,5 +136,7 @@ class Edits:
             self._numbers.setdefault(edit.other, {}).setdefault(edit.row, []).append(number)
         self._all.extend(edits)
 
-    def _last(self, numbers: list[int]) -> float | None:
-        return next((self._all[number].new for number in reversed(numbers) if number < self._n), None)
+    def _last(self, row: int, other: int) -> float | None:
+        pair, numbers = {row, other}, self._numbers.get(row, {}).get(other, [])
+        edits = (self._all[number] for number in reversed(numbers) if number < self._n)
+        return next((edit.new for edit in edits if {edit.row, edit.other} == pair), None)

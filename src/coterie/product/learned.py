@@ -233,7 +233,7 @@ class Learned:
     def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
         policy = self._make(graph=graph, arms=arms, **self.options)
-        for name in ("n_decisions", "n_refused", "n_to_refuse"):
+        for name in ("n_decisions", "_refused", "n_refused", "n_to_refuse"):
             setattr(policy, name, getattr(self.policy, name))
         if kept is not None:
             policy.relearn_as(kept, self._collapsed(policy, events))

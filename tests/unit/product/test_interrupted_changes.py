@@ -84,6 +84,7 @@ def made(tmp_path: Path, options: dict[str, Any]) -> ct.Bandit:
         if t < 5:
             bandit.reward(decision.id, float(rng.integers(2)))
     bandit.decide("dee", ["a", "b"])
+    bandit.add_user("extra-999")
     return bandit
 
 
@@ -121,8 +122,8 @@ CALLS: dict[str, Callable[..., Any]] = {
     "replace": lambda bandit, t: bandit.reward(_rewarded(bandit), float(t % 2), replace=True),
     "learn": lambda bandit, **_: bandit.learn("bo", "d", 1.0),
     "add_user": lambda bandit, t: bandit.add_user(f"new-{t}", friends={"bo": 1.0}),
-    "remove_user": lambda bandit, **_: bandit.remove_user(bandit.graph.users[-1]),
-    "connect": lambda bandit, t: bandit.connect("ana", "dee", 1.0 + t),
+    "remove_user": lambda bandit, t: bandit.remove_user(f"extra-{t}"),
+    "connect": lambda bandit, t: bandit.connect("ana", ["bo", "cy", "dee"][t % 3], 1.0 + t % 7),
     "add_arms": lambda bandit, t: bandit.add_arms({f"arm-{t}": [0.5, 1.0]}),
     "retire_arms": lambda bandit, **_: bandit.retire_arms(["f"]),
 }
@@ -145,7 +146,7 @@ def length_of(bandit: ct.Bandit, call: Callable[..., Any]) -> int:
     return counted.n_lines
 
 
-def check_interrupted(bandit: ct.Bandit, folder: Path, call: Callable[[ct.Bandit], Any], at: Interruption) -> bool:
+def check_interrupted(bandit: ct.Bandit, folder: Path, name: str, t: int, at: Interruption) -> bool:
     """Calls with an interruption; returns whether all is as before, or raises if it is neither so nor as after."""
     journal, model = folder / "journal", bandit._learned.policy.model
     compared = 1 if model.engine == "sparse" else 2
@@ -153,9 +154,11 @@ def check_interrupted(bandit: ct.Bandit, folder: Path, call: Callable[[ct.Bandit
     tolerance = 1e-6 + stated * float(model.prior_std(0).max())
     if not bandit.n_pending:
         bandit.decide("bo")
+    if name == "remove_user":
+        bandit.add_user(f"extra-{t}", friends={"bo": 1.0})
     before, believed, hyper = counts(bandit, journal), beliefs(bandit), learned(bandit)
     with at, suppress(at.error):
-        call(bandit)
+        CALLS[name](bandit, t=t)
     after = counts(bandit, journal)
     if after != before:  # as after: one change more
         assert len(after[-1]) == len(before[-1]) + 1
@@ -169,11 +172,11 @@ def interrupt(
     folder: Path, options: dict[str, Any], name: str, errors: tuple[type[BaseException], ...], most: int
 ) -> None:
     """Interrupts a call at up to so many of its lines, one after another, and replays the journal."""
-    bandit, call = made(folder, options), CALLS[name]
-    n_lines = length_of(bandit, call)
+    bandit = made(folder, options)
+    n_lines = length_of(bandit, CALLS[name])
     lines = np.unique(np.linspace(1, n_lines, most).astype(int)).tolist()
     raised = zip(count(), lines, cycle(errors))
-    undone = [check_interrupted(bandit, folder, partial(call, t=t), Interruption(at, error)) for t, at, error in raised]
+    undone = [check_interrupted(bandit, folder, name, t, Interruption(at, error)) for t, at, error in raised]
     assert any(undone)
     believed = beliefs(bandit)
     del bandit
