@@ -150,14 +150,9 @@ class Learned:
         return reward > FAR * (max(others, default=0.0) or 1.0)
 
     def refresh(self) -> None:
-        """Brings the weights of older rewards up to date; settings are fitted only if that was due meanwhile.
-
-        While the policy counts as many rewards as there were, it has seen to that itself.
-        """
-        counts, before = self.policy.n_rewards, len(self.events) - self.stale
-        due = counts < len(self.events) and any(
-            map(self.policy.settings_are_due, range(before + 1, len(self.events) + 1))
-        )
+        """Brings the weights of older rewards up to date; settings are fitted to them if that was due meanwhile."""
+        n_rewards = len(self.events)
+        due = any(self.policy.settings_are_due(t) for t in range(n_rewards - self.stale + 1, n_rewards + 1))
         self.learn_anew(None if due else self.policy.kept())
 
     def learn_anew(self, kept: dict[str, Any] | None) -> None:
