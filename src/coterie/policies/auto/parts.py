@@ -19,7 +19,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel
-from coterie.kernels.arm import median_distance
+from coterie.kernels.arithmetic import median_distance, squared_distances
 from coterie.kernels.user import check_ridge
 from coterie.policies.auto.levels import is_uneven
 
@@ -161,11 +161,9 @@ class Parts:
         """Returns the parts for a Laplacian and arms' features; `mean_square` is that of all arms."""
         values, vectors = np.linalg.eigh(laplacian)
         products = features @ features.T
-        norms = products.diagonal()
-        distance = np.maximum(norms[:, None] + norms[None, :] - 2 * products, 0.0)
-        np.fill_diagonal(distance, 0.0)
-        scale = float(norms.mean()) if mean_square is None else mean_square
-        return cls(np.maximum(values, 0.0), vectors, distance, products / scale if scale > 0 else products, **rest)
+        scale = float(products.diagonal().mean()) if mean_square is None else mean_square
+        products = products / scale if scale > 0 else products
+        return cls(np.maximum(values, 0.0), vectors, squared_distances(features), products, **rest)
 
     @property
     def shortest(self) -> float:

@@ -9,6 +9,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from coterie.contracts import Array
 from coterie.kernels import ArmPool, PoolKernel
+from coterie.kernels.arithmetic import squared_distances
 from coterie.logs.log import Floats, Ints
 from coterie.models import History
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
@@ -160,6 +161,5 @@ def _best_shorter(sampled: Sampled, hyper: Hyper, columns: Floats, scale: float)
 def _only(parts: Parts, columns: Floats, scale: float) -> Parts:
     """Returns the parts with arms of these features only; the linear part keeps its scale."""
     products = columns @ columns.T
-    norms = products.diagonal()
-    distance = np.maximum(norms[:, None] + norms[None, :] - 2 * products, 0.0)
-    return replace(parts, squared_distance=distance, products=products / scale if scale > 0 else products)
+    products = products / scale if scale > 0 else products
+    return replace(parts, squared_distance=squared_distances(columns), products=products)

@@ -1,5 +1,6 @@
 """Effective dimension and features, against formulas written out; and what is planted is told apart."""
 
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -13,6 +14,8 @@ from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_di
 from coterie.runs.diagnosis.neighbourhoods import look
 from coterie.runs.diagnosis.outcomes import outcomes_of
 from planted import planted_log
+
+LOW = log(0.1)
 
 
 @pytest.fixture(scope="module")
@@ -64,3 +67,20 @@ def test_enough_is_the_first_number_that_loses_nothing_clear() -> None:
     losses = np.array([9.0, 2.9, -1.0])
     report = FeatureReport(n_features=3, names=["a", "b", "c"], losses=losses, kept=[1, 2, 3], kept_losses=losses)
     assert report.enough == 2
+
+
+def test_features_that_lie_far_from_zero_are_told_apart_as_well() -> None:
+    """Multiples of 1/64 stay exact at these offsets, and of the linear part only its level is left there."""
+    log, found = planted_log(n_users=40, each=8), []
+    assert isinstance(log.arms, ArmPool)
+    grid = np.round(64 * log.arms.features) / 64
+    for offset in (1e6, 1e7, 1e8):
+        moved = replace(log, arms=ArmPool(grid + offset, feature_names=log.arms.feature_names))
+        assert isinstance(moved.arms, ArmPool)
+        made, seen = Neighbourhoods(moved.graph, moved.arms), look(moved, outcomes_of(moved), seed=0)
+        hyper = Prior.of(made, 3.0).centre._replace(noise=LOW)
+        sampled = Sampled.of(made, seen.history, seen.together(10_000), 0.25)
+        found.append(feature_report(sampled, hyper, moved.arms))
+    for each in found[1:]:
+        assert each.names == found[0].names
+        np.testing.assert_allclose(each.losses, found[0].losses, atol=0.01)
