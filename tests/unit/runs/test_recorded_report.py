@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -163,6 +164,16 @@ def test_curves_are_means_of_the_right_rounds() -> None:
     assert numbers[0] == 1
     firsts = np.concatenate([found.rewards["random"][trial][found.visits[trial] == 0] for trial in range(5)])
     assert hits[0] == pytest.approx(firsts.mean())
+
+
+@pytest.mark.parametrize("unused", [1, 10_000])
+def test_a_replay_that_used_no_first_visit_has_no_curve_by_visits(unused: int) -> None:
+    """Neither has one that used no row at all."""
+    found = outcome().worlds[0]
+    known = found.rewards["random"]
+    rewards = {trial: np.where(found.visits[trial] < unused, np.nan, known[trial]) for trial in known}
+    numbers, hits = by_visit(replace(found, rewards={"random": rewards}), "random")
+    assert len(numbers) == len(hits) == 0
 
 
 def test_the_best_without_a_graph_is_found() -> None:

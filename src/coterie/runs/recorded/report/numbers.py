@@ -97,14 +97,17 @@ def over_time(world: LogWorld, policy: str) -> tuple[Array, Array]:
 
 
 def by_visit(world: LogWorld, policy: str) -> tuple[Array, Array]:
-    """Returns the numbers of visits from 1, and the mean reward at a user's visit of that number."""
+    """Returns the numbers of visits from 1, and the mean reward at a user's visit of that number.
+
+    They end where too few rewards are known: a short replay may use no user's first visit at all.
+    """
     trials = world.trials(policy)
     visits = np.concatenate([world.visits[trial] for trial in trials])
     rewards = np.concatenate([world.rewards[policy][trial] for trial in trials])
     known = ~np.isnan(rewards)
     counts = np.bincount(visits[known])
-    enough = np.flatnonzero(counts < min(FEWEST_ROUNDS, counts[0]))
-    last = int(enough[0]) if len(enough) else len(counts)
+    few = np.flatnonzero(counts < max(min([FEWEST_ROUNDS, *counts[:1]]), 1))
+    last = int(few[0]) if len(few) else len(counts)
     sums = np.bincount(visits[known], weights=rewards[known])
     return np.arange(1.0, last + 1), sums[:last] / counts[:last]
 
