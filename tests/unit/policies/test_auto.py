@@ -92,6 +92,16 @@ def test_rewards_in_other_units_give_the_same_choices(name: str, scale: float, o
     assert same > 0.9
 
 
+@pytest.mark.parametrize("scale", [1e-250, 1e-30, 1e30, 1e49])
+def test_edges_in_another_unit_give_the_same_belief(scale: float) -> None:
+    beliefs = []
+    for weights in (GRAPH.weights, scale * GRAPH.weights):
+        policy = ct.make_policy("auto-ucb", graph=ct.UserGraph.from_matrix(weights), arms=ARMS)
+        play(policy, rounds=30)
+        beliefs.append([policy.predict(user) for user in range(8)])
+    np.testing.assert_allclose(beliefs[1], beliefs[0], atol=1e-5)
+
+
 def test_means_are_in_the_rewards_own_units() -> None:
     policy = ct.make_policy("auto-ucb", graph=GRAPH, arms=ARMS)
     play(policy, offset=1000.0, rounds=100)

@@ -118,7 +118,7 @@ class Density(NamedTuple):
             (0.625, -0.53125)
         """
         g = 1 / (self.nodes + ridge)
-        return float(self.weights @ g), -ridge * float(self.weights @ (g * g))
+        return float(self.weights @ g), -float(self.weights @ (ridge * g * g))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +182,10 @@ class Parts:
 
     def graph_part(self, ridge: float) -> tuple[Array, Array]:
         """Returns G for this log ridge, and the derivative of its spectrum in the log ridge."""
-        shifted = self.eigenvalues + exp(ridge)
-        g = 1 / shifted
+        g = 1 / (self.eigenvalues + exp(ridge))
         slope = -exp(ridge) * g * g
         mean, mean_slope = (g.mean(), slope.mean()) if self.density is None else self.density.gain(exp(ridge))
-        spectrum, change = g / mean, slope / mean - g * (mean_slope / mean**2)
+        spectrum, change = g / mean, slope / mean - (g / mean) * (mean_slope / mean)
         return (self.eigenvectors * spectrum) @ self.eigenvectors.T, change
 
     def mean_gain(self, ridge: float) -> float:
