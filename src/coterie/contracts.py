@@ -1,4 +1,4 @@
-"""The records that travel between the layers, and the protocols they meet on. Read this first.
+"""The records that travel between the layers, the protocols they meet on, and the range of numbers. Read this first.
 
     a model believes      predict(user, arms) -> mean, std        update(user, arm, reward)
     a score orders        ucb, thompson, greedy: pure functions of a belief
@@ -18,6 +18,14 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 UserId = Hashable
 ArmId = Hashable
+
+# What numbers may be, wherever they come in: squares, and fourth powers of rewards, neither overflow nor vanish.
+LARGEST_REWARD = LARGEST_FEATURE = LARGEST_WEIGHT = 1e50
+LEAST_SPREAD = 1e-50  # of the feature in which arms differ most
+REWARD_RULE = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
+FEATURE_RULE = f"a feature is a finite number of at most {LARGEST_FEATURE:g} in size"
+SPREAD_RULE = f"some feature differs by at least {LEAST_SPREAD:g} from row to row, or none differs at all"
+WEIGHT_RULE = f"a weight is a finite number of at least 0 and at most {LARGEST_WEIGHT:g}"
 
 
 @dataclass(frozen=True, slots=True)

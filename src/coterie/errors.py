@@ -81,11 +81,11 @@ class DecisionError(InputError):
 
 
 class RewardError(InputError):
-    """A reward that is not a finite number."""
+    """A reward that is not a finite number, or too large."""
 
 
 class ArmError(InputError):
-    """Arm features that are not finite numbers."""
+    """Arm features that are not finite numbers, or too large, or too close together."""
 
 
 class DimensionError(InputError):

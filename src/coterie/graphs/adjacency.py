@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from coterie.contracts import LARGEST_WEIGHT, WEIGHT_RULE
 from coterie.errors import DimensionError, DuplicateIdError, GraphError, ParameterError, UnknownNameError, listed
 
 Symmetrise: TypeAlias = Literal["max", "mean", "min"]
@@ -15,7 +16,6 @@ Adjacency: TypeAlias = tuple[tuple[Hashable, ...], sp.csr_array]
 Indices: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
 
-WEIGHT_RULE = "a weight is a finite number of at least 0"
 # A matrix computed as X X' differs from its transpose by rounding only; that is not a directed graph.
 ROUNDING = 1e-12
 
@@ -76,7 +76,7 @@ def edge_weight(value: Any, edge: object) -> float:
         weight = float("nan") if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
         weight = float("nan")
-    if not 0 <= weight < float("inf"):
+    if not 0 <= weight <= LARGEST_WEIGHT:
         raise GraphError(f"edge {edge!r} has weight {value!r}", WEIGHT_RULE, "Correct or drop this edge")
     return weight
 
@@ -182,7 +182,7 @@ def _labels(frame: Any) -> list[object]:
 
 def _check_entries(directed: sp.csr_array, ids: tuple[Hashable, ...]) -> None:
     entries = directed.tocoo()
-    bad = np.flatnonzero(~(np.isfinite(entries.data) & (entries.data >= 0)))
+    bad = np.flatnonzero(~((entries.data >= 0) & (entries.data <= LARGEST_WEIGHT)))
     if bad.size:
         first = bad[0]
         edge_weight(float(entries.data[first]), (ids[entries.row[first]], ids[entries.col[first]]))

@@ -8,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, LEAST_SPREAD, SPREAD_RULE
 from coterie.errors import (
     DimensionError,
     GraphError,
@@ -212,12 +213,19 @@ def _points(features: Any) -> Floats:
     if points.ndim != 2 or points.shape[1] == 0:
         problem = f"features have shape {points.shape}"
         raise DimensionError(problem, "features have one row per user and at least one column", "Reshape them")
-    bad = np.argwhere(~np.isfinite(points))
+    _check_range(points)
+    return points
+
+
+def _check_range(points: Floats) -> None:
+    bad = np.argwhere(~(np.abs(points) <= LARGEST_FEATURE))
     if bad.size:
         row, col = bad[0]
         problem = f"feature {col} of row {row} is {points[row, col]}"
-        raise GraphError(problem, "features are finite", "Fill or drop the missing values")
-    return points
+        raise GraphError(problem, FEATURE_RULE, "Fill in what is missing, and measure what is large in another unit")
+    spread = float(np.ptp(points, axis=0).max()) if len(points) else 0.0
+    if 0 < spread < LEAST_SPREAD:
+        raise GraphError(f"no feature differs by more than {spread:g}", SPREAD_RULE, "Measure them in another unit")
 
 
 def _check_options(k: int, n_users: int, weights: str, lengthscale: float | str) -> None:

@@ -18,7 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import pdist, squareform
 
+from coterie.contracts import LEAST_SPREAD
 from coterie.errors import ArmError, DimensionError, KernelError
+from coterie.kernels.ranges import check_range, check_spread
 
 __all__ = [
     "ArmKernel",
@@ -63,7 +65,7 @@ class ArmKernel(ABC):
         Cost: O(n m d) for d features.
 
         Raises:
-            ArmError: Features that are not finite numbers.
+            ArmError: Features that are not finite numbers, or too large.
             DimensionError: Tables that are not 2-d, or widths that do not agree.
             KernelError: A lengthscale "median" that was not resolved.
         """
@@ -254,8 +256,9 @@ class Scaled(ArmKernel):
 def median_distance(X: ArrayLike) -> float:
     """Returns the median of |x - x'| over all n (n - 1) / 2 pairs of rows, zero distances kept.
 
-    It is 1.0 if that median is 0 or there are fewer than two rows. Of more than 2000 rows it takes 2000
-    at even steps from the first to the last, always the same ones.
+    It is 1.0 if that median is 0 (or as good as 0, below 1e-100) or there are fewer than two rows. Of more than 2000
+    rows it takes 2000 at even steps from the first to the last, always the same ones. Raises ArmError if rows differ by
+    less than `check_spread` allows.
 
     Cost: O(n^2 d) for up to 2000 rows, and no more after that.
 
@@ -266,9 +269,11 @@ def median_distance(X: ArrayLike) -> float:
     features = as_features("X", X)
     if len(features) < 2:
         return 1.0
+    check_spread(features)
     if len(features) > _MEDIAN_ROWS:
         features = features[np.linspace(0, len(features) - 1, _MEDIAN_ROWS).astype(np.intp)]
-    return float(np.median(pdist(features))) or 1.0
+    median = float(np.median(pdist(features)))
+    return median if median > LEAST_SPREAD**2 else 1.0
 
 
 def squared_distances(features: FloatArray) -> FloatArray:
@@ -287,7 +292,7 @@ def squared_distances(features: FloatArray) -> FloatArray:
 
 
 def as_features(name: str, values: ArrayLike) -> FloatArray:
-    """Returns the values as an (n, d) float64 table of finite numbers, copied only where it must be.
+    """Returns the values as an (n, d) float64 table of features, copied only where it must be.
 
     Cost: O(n d).
 
@@ -302,13 +307,7 @@ def as_features(name: str, values: ArrayLike) -> FloatArray:
             "features must be a table (n, d) with one row per arm and at least one column",
             "Write one arm as [[...]], or use reshape(-1, d)",
         )
-    if not np.isfinite(features).all():
-        row = int(np.flatnonzero(~np.isfinite(features).all(axis=1))[0])
-        raise ArmError(
-            f"row {row} of {name} is {features[row].tolist()}",
-            "features must be finite numbers",
-            "Fill or drop missing values before the arms reach the kernel",
-        )
+    check_range(features, whose=lambda row: f"row {row} of {name}")
     return features
 
 

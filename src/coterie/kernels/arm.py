@@ -53,6 +53,11 @@ Lengthscale = float | Sequence[float] | FloatArray | Literal["median"]
 
 # Beyond 100 lengthscales from the centre, |x|^2 + |z|^2 - 2 x.z loses more than about 1e-12 to cancellation.
 _LARGEST_SQUARED_NORM = 1e4
+# Within these a feature over a lengthscale is a number, however large the feature may be.
+_SHORTEST, _LONGEST = 1e-150, 1e150
+_LENGTHSCALE_RULE = (
+    f'lengthscale must be a positive finite number from {_SHORTEST:g} to {_LONGEST:g}, a vector of them, or "median"'
+)
 # Far enough that every kernel is 0 there, small enough that none of them computes inf * 0.
 _LARGEST_SQUARED_DISTANCE = 1e200
 
@@ -288,7 +293,8 @@ class Polynomial(ArmKernel):
 
     def _raised(self, products: FloatArray) -> FloatArray:
         products += self.offset
-        return _power(products, self.degree)
+        with np.errstate(over="ignore"):  # whoever takes a kernel refuses infinite variances, in words
+            return _power(products, self.degree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,11 +354,17 @@ def _as_lengthscale(value: object) -> float | tuple[float, ...] | Literal["media
     plain = value.tolist() if isinstance(value, np.ndarray) else value
     try:
         if isinstance(plain, list | tuple) and plain:
-            return tuple(checked_number("lengthscale", entry) for entry in plain)
-        return "median" if plain == "median" else checked_number("lengthscale", plain)
+            return tuple(map(_as_length, plain))
+        return "median" if plain == "median" else _as_length(plain)
     except KernelError as error:
-        rule = 'lengthscale must be a positive finite number, a vector of them, or "median"'
-        raise KernelError(error.problem, rule, error.remedy) from None
+        raise KernelError(error.problem, _LENGTHSCALE_RULE, error.remedy) from None
+
+
+def _as_length(value: object) -> float:
+    number = checked_number("lengthscale", value)
+    if _SHORTEST <= number <= _LONGEST:
+        return number
+    raise KernelError(f"lengthscale is {value!r}", _LENGTHSCALE_RULE, "Measure the features in another unit")
 
 
 def _as_degree(value: object) -> int:

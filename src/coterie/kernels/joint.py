@@ -11,7 +11,8 @@ from coterie.contracts import Array
 from coterie.errors import ArmError, DimensionError, KernelError, KernelMatrixError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
-from coterie.kernels.pool import ArmPool, checked_features
+from coterie.kernels.pool import ArmPool, as_rows
+from coterie.kernels.ranges import check_range
 
 Index = NDArray[np.intp]
 
@@ -223,8 +224,8 @@ class FreeKernel(JointKernel):
         self.user_cov = np.ascontiguousarray(user_cov)
         self.arm_kernel = arm_kernel
 
-    def _largest_arm_variance(self, met: list[Array]) -> float:
-        return float(self.arm_diag(np.array(met)).max()) if met else 0.0
+    def _largest_arm_variance(self, met: Any) -> float:
+        return float(self.arm_diag(np.asarray(met)).max()) if len(met) else 0.0
 
     def with_user_cov(self, user_cov: Array) -> "FreeKernel":
         """Returns the same kernel with other user covariances."""
@@ -243,7 +244,8 @@ class FreeKernel(JointKernel):
             raise ArmError(
                 "no arms were given", "without a pool there is no list of all arms", "Pass an array of vectors"
             )
-        rows = checked_features(arms, what="candidates")
+        rows = as_rows(arms, what="candidates")
+        check_range(rows, whose="candidate {}".format)
         self.arm_kernel.check_dimension(rows.shape[1])
         return rows
 

@@ -9,13 +9,14 @@ import numpy as np
 
 from coterie.contracts import ArmId, Array
 from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, listed, or_similar
+from coterie.kernels.ranges import check_range
 
 
 class ArmPool:
     """Arms with features, one row each.
 
     Args:
-        features: Array of shape (n_arms, dimension), finite numbers.
+        features: Array of shape (n_arms, dimension), finite numbers of at most 1e50 in size.
         ids: One id for each arm, any hashable values; default 0, 1, 2, ...
         feature_names: One name for each feature, if they have names.
 
@@ -30,7 +31,7 @@ class ArmPool:
     def __init__(
         self, features: Any, ids: Iterable[ArmId] | None = None, *, feature_names: Iterable[str] | None = None
     ) -> None:
-        self.features = checked_features(features, what="features of the pool")
+        self.features = as_rows(features, what="features of the pool")
         self.ids = _as_tuple(range(len(self.features)) if ids is None else ids)
         if len(self.ids) != len(self.features):
             raise DimensionError(
@@ -40,6 +41,7 @@ class ArmPool:
             )
         self.index: Mapping[ArmId, int] = MappingProxyType(_indexed(self.ids))
         self.feature_names = None if feature_names is None else _checked_names(feature_names, self.dimension)
+        check_range(self.features, whose=lambda row: f"arm {self.ids[row]!r}", names=self.feature_names)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -66,8 +68,8 @@ class ArmPool:
             ) from None
 
 
-def checked_features(features: Any, *, what: str) -> Array:
-    """Returns a read-only float64 copy of a two-dimensional array of finite numbers, or raises a typed error."""
+def as_rows(features: Any, *, what: str) -> Array:
+    """Returns a read-only float64 copy of a two-dimensional array of numbers, or raises a typed error."""
     try:
         given = np.asarray(features)
     except ValueError:
@@ -82,13 +84,6 @@ def checked_features(features: Any, *, what: str) -> Array:
             f"the {what} have shape {rows.shape}",
             "the shape is (number of arms, dimension)",
             "Pass one row for each arm",
-        )
-    if not np.isfinite(rows).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        raise ArmError(
-            f"the {what} hold {rows[row, column]} at row {row}, column {column}",
-            "features are finite numbers",
-            "Fill in or drop that row",
         )
     rows.flags.writeable = False
     return rows

@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array, Drift
 from coterie.errors import FAILURES, DimensionError, ParameterError, PrecisionError, RewardError
 from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
@@ -18,7 +18,6 @@ Index = NDArray[np.intp]
 
 DRIFT_TOLERANCE = 1e-8
 LARGEST_RATIO = 1e12
-LARGEST_REWARD = 1e100
 
 
 def checked_reward(reward: Any) -> float:
@@ -30,8 +29,7 @@ def checked_reward(reward: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         value = float("nan")
     if not abs(value) <= LARGEST_REWARD:
-        rule = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
-        raise RewardError(f"reward is {reward!r}", rule, "Drop or mend this observation")
+        raise RewardError(f"reward is {reward!r}", REWARD_RULE, "Drop or mend this observation")
     return value
 
 
@@ -47,7 +45,7 @@ def checked_binary(reward: Any) -> float:
 def checked_noise_var(noise_var: Any) -> float:
     """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
     number = isinstance(noise_var, int | float | np.integer | np.floating) and not isinstance(noise_var, bool)
-    if number and 0 < noise_var <= LARGEST_REWARD:
+    if number and 0 < noise_var <= LARGEST_REWARD**2:
         return float(noise_var)
     raise ParameterError(
         f"noise_var is {noise_var!r}",
@@ -298,6 +296,8 @@ class Model(ABC):
         """Returns an array of arms in the kernel's form, or raises a typed error."""
         arms = self.kernel.checked_arms(arms)
         self._check_dimension(np.shape(arms)[1:])
+        if np.ndim(arms) > 1:
+            check_ratio(self.kernel.max_variance(arms), self._noise_var)
         return arms
 
     def checked_batch(self, users: Any, arms: Any, rewards: Any) -> History:

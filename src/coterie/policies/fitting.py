@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
 from coterie.models import Model, SparseModel
-from coterie.models.base import LARGEST_REWARD
 from coterie.models.engines.sparse.batch import Columns, collapsed
 from coterie.models.engines.sparse.table import COLUMNS, Table
 
@@ -78,8 +78,7 @@ class Gathered:
             return UnknownUserError(f"row {row}: user {user!r} is not in the graph", "users are those of it", remedy)
         if _place(arm, self._arms) < 0:
             return UnknownArmError(f"row {row}: arm {arm!r} is not in the pool", "arms are those of it", remedy)
-        rule = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
-        return RewardError(f"row {row}: the reward is {value!r}", rule, remedy)
+        return RewardError(f"row {row}: the reward is {value!r}", REWARD_RULE, remedy)
 
 
 def fit_model(

@@ -190,6 +190,8 @@ def test_binary_weights_are_one() -> None:
         (np.zeros((4, 2)), {"k": 1, "users": "abca"}, DuplicateIdError, "'a'"),
         (np.zeros(4), {"k": 1}, DimensionError, "(4,)"),
         ([[0.0, 1.0], [np.nan, 2.0], [1.0, 1.0]], {"k": 1}, GraphError, "feature 0 of row 1 is nan"),
+        ([[0.0, 1.0], [-1e200, 2.0], [1.0, 1.0]], {"k": 1}, GraphError, "feature 0 of row 1 is -1e+200"),
+        ([[1.0, 1e-200], [1.0, 2e-200]], {"k": 1}, GraphError, "no feature differs by more than 1e-200"),
         ([["x"], ["y"]], {"k": 1}, GraphError, "'x'"),
     ],
 )

@@ -296,7 +296,7 @@ def test_nearly_equal_arms_far_from_the_rest(cls: type[Stationary]) -> None:
 
 @every_stationary
 def test_arms_too_far_for_squares_are_unlike_and_not_nan(cls: type[Stationary]) -> None:
-    gram = cls(1.0).gram([[-1e200], [1e200], [1e200]])
+    gram = cls(1e-150).gram([[-1e50], [1e50], [1e50]])
     np.testing.assert_allclose(gram, [[1, 0, 0], [0, 1, 1], [0, 1, 1]], atol=1e-30)
 
 
@@ -424,7 +424,7 @@ def refused(error: type[CoterieError], act: Callable[[], object]) -> CoterieErro
 
 BAD_LENGTHSCALES = [
     0.0, -1.0, math.nan, math.inf, 10**400, "mean", True, None, 1j, [], [1.0, -1.0], [1.0, math.nan], ["1"],
-    np.ones((2, 2)), [[1.0], [2.0, 3.0]],
+    np.ones((2, 2)), [[1.0], [2.0, 3.0]], 1e-151, 1e151, [1.0, 5e-324],
 ]  # fmt: skip
 
 
@@ -532,3 +532,28 @@ def test_ard_vectors_of_the_wrong_length(cls: type[Stationary], wrap: Callable[[
         lambda: kernel.resolve(X),
     ):
         assert "2 entries" in refused(DimensionError, act).problem
+
+
+# Numbers out of range
+
+
+@every_kernel
+@pytest.mark.parametrize("value", [1e200, -1.1e50, math.nan])
+def test_features_out_of_range_are_named(kernel: ArmKernel, value: float) -> None:
+    odd = [[0.0, 1.0, 2.0], [0.0, value, 1.0]]
+    assert refused(ArmError, lambda: kernel.cross(X, odd)).problem == f"feature 1 of row 1 of Z is {value}"
+    for act in (lambda: kernel.gram(odd), lambda: kernel.diag(odd), lambda: kernel.resolve(odd)):
+        assert refused(ArmError, act).problem == f"feature 1 of row 1 of X is {value}"
+
+
+@every_stationary
+@pytest.mark.parametrize("lengthscale", [1e-150, 1e-50, 1e50, 1e150])
+def test_every_lengthscale_and_feature_in_range_gives_a_kernel(cls: type[Stationary], lengthscale: float) -> None:
+    points = np.array([[0.0], [1e-300], [1.0], [1e50], [-1e50]])
+    gram = cls(lengthscale).gram(points)
+    assert np.all((gram >= 0) & (gram <= 1))
+    assert gram[0, 1] == 1.0
+
+
+def test_arms_that_hardly_differ_but_for_one_have_the_lengthscale_of_equal_ones() -> None:
+    assert median_distance([[0.0], [1e-120], [2e-120], [3e-120], [1.0]]) == 1.0

@@ -73,8 +73,14 @@ def test_an_unknown_arm_is_named_with_those_that_exist(arm: Any) -> None:
         ([], None, DimensionError, "(0,)"),
         (np.empty((0, 3)), None, DimensionError, "(0, 3)"),
         (np.empty((3, 0)), None, DimensionError, "(3, 0)"),
-        ([[1.0, 2.0], [3.0, np.nan]], None, ArmError, "nan at row 1, column 1"),
-        ([[-np.inf]], None, ArmError, "-inf at row 0, column 0"),
+        (
+            [[1.0, 2.0], [3.0, np.nan]],
+            None,
+            ArmError,
+            "feature 1 of arm 1 is nan; a feature is a finite number of at most",
+        ),
+        ([[-np.inf]], None, ArmError, "feature 0 of arm 0 is -inf"),
+        ([[1.0, 2.0], [3.0, -1e200]], ["a", "b"], ArmError, "feature 1 of arm 'b' is -1e+200; a feature is a finite"),
         ([["tea"]], None, ArmError, "type <U3"),
         ([[1.0, 2.0], [3.0]], None, DimensionError, "different lengths"),
         ([[None, object()]], None, ArmError, "type object"),
@@ -94,3 +100,39 @@ def test_a_pool_survives_copying_and_pickling() -> None:
         assert again.index_of(("b", 1)) == 1
         np.testing.assert_array_equal(again.features, pool.features)
         assert not again.features.flags.writeable
+
+
+def test_a_feature_that_is_too_large_is_named_with_a_way_out() -> None:
+    with pytest.raises(ArmError) as raised:
+        ct.ArmPool([[0.0, 1.0], [0.5, 1.1e50]], ids=["tea", "cola"], feature_names=["hot", "sweet"])
+    assert str(raised.value) == (
+        "feature 'sweet' of arm 'cola' is 1.1e+50; a feature is a finite number of at most 1e+50 in size. "
+        "Measure it from another origin or in another unit."
+    )
+
+
+def test_features_up_to_the_limit_and_as_small_as_they_like_are_taken() -> None:
+    features = [[1e50, -1e50, 1e-300], [0.0, 5e-324, 1.0]]
+    np.testing.assert_array_equal(ct.ArmPool(features).features, features)
+
+
+@pytest.mark.parametrize("scale", [1e-160, 1e-200, 1e-310])
+@pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])
+def test_arms_that_differ_by_less_than_squares_can_tell_are_refused(policy: str, scale: float) -> None:
+    """A constant feature beside them does not help."""
+    rows = np.column_stack([np.ones(5), scale * np.arange(5.0)])
+    with pytest.raises(ArmError, match=r"feature 1 differs by 4e-\d+, and no other by more.*in another unit"):
+        ct.make_policy(policy, graph=ct.make_graph("ring", 4), arms=ct.ArmPool(rows))
+
+
+@pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])
+def test_a_faint_feature_beside_others_is_as_none(policy: str) -> None:
+    plain = np.column_stack([np.arange(5.0), np.zeros(5)])
+    faint = plain + np.column_stack([np.zeros(5), 1e-160 * np.arange(5.0)])
+    beliefs = []
+    for rows in (plain, faint):
+        made = ct.make_policy(policy, graph=ct.make_graph("ring", 4), arms=ct.ArmPool(rows))
+        for arm in range(5):
+            made.update(arm % 4, arm, float(arm))
+        beliefs.append([made.predict(user) for user in range(4)])
+    np.testing.assert_array_equal(beliefs[0], beliefs[1])

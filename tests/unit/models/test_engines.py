@@ -7,9 +7,9 @@ import pytest
 
 import coterie as ct
 from coterie.algebra import JitterLog, cholesky
-from coterie.errors import FactorisationError, MemoryLimitError, ParameterError
+from coterie.errors import FactorisationError, KernelError, MemoryLimitError, ParameterError
 from coterie.graphs import make_graph
-from coterie.kernels import FreeKernel, PoolKernel
+from coterie.kernels import FreeKernel, PoolKernel, pool_kernel
 from coterie.models import (
     ENGINES,
     ExactModel,
@@ -293,6 +293,18 @@ def test_noise_below_rounding_is_refused(engine: str) -> None:
     with pytest.raises(ParameterError, match="ratio"):
         free.update(0, [1e8, 0.0], 1.0)
     assert free.n_observations == 0
+
+
+@pytest.mark.parametrize("degree", [4, 9])
+def test_a_kernel_that_overflows_is_refused_and_not_warned_of(degree: int) -> None:
+    kernel = ct.Polynomial(degree=degree)
+    with pytest.raises(KernelError, match="arm kernel on the pool holds NaN or infinite values"):
+        pool_kernel(np.eye(2), kernel, ct.ArmPool([[1e50], [1.0]]))
+    free = ExactModel(FreeKernel(np.eye(1), kernel))
+    with pytest.raises(ParameterError, match="the largest prior variance inf"):
+        free.predict(0, [[1.0], [1e50]])
+    with pytest.raises(ParameterError, match="the largest prior variance inf"):
+        free.update(0, [1e50], 1.0)
 
 
 def test_users_who_share_nothing_have_blocks_of_their_own() -> None:

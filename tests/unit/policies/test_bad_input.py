@@ -106,7 +106,7 @@ CONSTRUCTION: list[tuple[Callable[[], Any], type[errors.CoterieError], str]] = [
     (lambda: ct.SpectralSchedule(base=0.1, horizon=0), errors.ParameterError, "horizon is 0"),
     (lambda: ct.TheoryWidth(norm_bound=-1.0, noise_std=1.0), errors.ParameterError, "-1.0"),
     (lambda: ct.TheoryWidth(norm_bound=1.0, noise_std=1.0, failure_prob=1.0), errors.ParameterError, "1.0"),
-    (lambda: ct.ArmPool([[1.0], [np.nan]]), errors.ArmError, "nan at row 1, column 0"),
+    (lambda: ct.ArmPool([[1.0], [np.nan]]), errors.ArmError, "feature 0 of arm 1 is nan"),
     (lambda: ct.ArmPool([[1.0], [np.inf]]), errors.ArmError, "inf"),
     (lambda: ct.ArmPool([["red"], ["blue"]]), errors.ArmError, "type <U4"),
     (lambda: ct.ArmPool([1.0, 2.0]), errors.DimensionError, "(2,)"),
@@ -153,6 +153,7 @@ USE: list[tuple[Callable[[Any], Any], type[errors.CoterieError], str]] = [
     (lambda p: p.select("ana", np.array("a")), errors.CandidatesError, "a"),
     (lambda p: p.update("ana", "a", 10**400), errors.RewardError, "1000"),
     (lambda p: p.update("ana", "a", 1e308), errors.RewardError, "1e+308"),
+    (lambda p: p.update("ana", "a", -1.1e50), errors.RewardError, "at most 1e+50 in size"),
     (lambda p: p.update("ana", "a", b"1"), errors.RewardError, "b'1'"),
     (lambda p: p.select("ana", ["a", "b", "a"]), errors.CandidatesError, "'a'"),
     (lambda p: p.update("ana", "a", float("nan")), errors.RewardError, "nan"),
@@ -205,6 +206,8 @@ FREE: list[tuple[Callable[[Any], Any], type[errors.CoterieError], str]] = [
     (lambda p: p.update("ana", [1.0, 2.0, 3.0], 1.0), errors.DimensionError, "3 features"),
     (lambda p: p.update("ana", [[1.0, 2.0]], 1.0), errors.DimensionError, "(1, 2)"),
     (lambda p: p.update("ana", [1.0, np.inf], 1.0), errors.ArmError, "inf"),
+    (lambda p: p.update("ana", [1.0, 1e200], 1.0), errors.ArmError, "feature 1 of candidate 0 is 1e+200"),
+    (lambda p: p.select("ana", [[1.0, 2.0], [-1e200, 1.0]]), errors.ArmError, "feature 0 of candidate 1 is -1e+200"),
     (lambda p: p.update_many(["ana"] * 2, [[1.0, 2.0], [1.0]], [1.0, 1.0]), errors.DimensionError, "1 features"),
 ]
 

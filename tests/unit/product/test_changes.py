@@ -106,7 +106,7 @@ def test_what_was_kept_is_saved(tmp_path: Path, policy: str, then: int) -> None:
 def test_an_edge_that_would_drown_the_belief_in_rounding_is_refused_and_changes_nothing(policy: str) -> None:
     bandit = make(policy=policy)
     before = beliefs(bandit)
-    for weight in (1e12, 1e15, 1e100):
+    for weight in (1e12, 1e15, 1e50):
         with pytest.raises(FactorisationError, match=r"at most 1e\+10 times the ridge"):
             bandit.connect("ana", "cy", weight)
     np.testing.assert_array_equal(beliefs(bandit), before)

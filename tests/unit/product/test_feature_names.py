@@ -53,6 +53,26 @@ def test_other_names_are_told_and_change_nothing(features: dict[str, float], tol
     assert bandit.arms.ids == ("tea", "cola")
 
 
+def test_a_feature_out_of_range_is_named_and_changes_nothing() -> None:
+    bandit, told = make(), r"feature 'sweet' of arm '\w+' is 1e\+200; a feature is a finite number of at most"
+    with pytest.raises(ArmError, match=told):
+        make(DRINKS | {"milk": {"hot": 0.5, "sweet": 1e200}})
+    with pytest.raises(ArmError, match=told):
+        bandit.add_arms({"milk": {"sweet": 1e200, "hot": 0.5}})
+    with pytest.raises(ArmError, match=told):
+        bandit.update_features({"tea": {"hot": 0.5, "sweet": 1e200}})
+    with pytest.raises(ArmError, match="feature 'hot' of arm 'milk' is None"):
+        bandit.add_arms({"milk": {"hot": None, "sweet": 0.1}})
+    assert bandit.arms.ids == ("tea", "cola")
+    np.testing.assert_array_equal(bandit.arms.features, [[1.0, 0.1], [0.0, 0.9]])
+
+
+def test_one_arm_that_is_faint_joins_others_that_are_not() -> None:
+    bandit = make()
+    bandit.add_arms({"water": [1e-80, 1e-80]})
+    assert bandit.decide("ana", ["water"]).arm == "water"
+
+
 def test_names_are_saved_exported_pickled_and_replayed(tmp_path: Path) -> None:
     bandit = make(journal=tmp_path / "journal")
     bandit.save(tmp_path / "snapshot")

@@ -74,6 +74,10 @@ def test_a_first_line_that_may_be_either_is_not_guessed(tmp_path: Path) -> None:
     [
         ("ana,bo,2\nbo,cy,-1\n", "e.csv, line 2, column 3: the weight is '-1'"),
         ("ana,bo,nan\nbo,cy,1\n", "e.csv, line 1, column 3: the weight is 'nan'"),
+        (
+            "ana,bo,1\nbo,cy,1e300\n",
+            "e.csv, line 2, column 3: the weight is '1e300'; a weight is a finite number of at",
+        ),
         ("from,to,weight\nana,bo,2\n\nbo,cy,\n", "e.csv, line 4, column 'weight': the weight is ''"),
         ("ana,bo\nbo,\n", "e.csv, line 2, column 2: the user is missing"),
         ("ana,bo\nbo,bo\n", "e.csv, line 2: 'bo' is joined to themselves"),
@@ -102,6 +106,7 @@ def test_a_mistake_in_the_edges_is_told_its_place(tmp_path: Path, text: str, tol
     [
         ("id,tempo,loud\ns1,0,1\ns2,0,fast\n", "a.csv, line 3, column 'loud': the value is 'fast'"),
         ("id,tempo\ns1,inf\n", "a.csv, line 2, column 'tempo': the value is 'inf'"),
+        ("id,tempo\ns1,1\ns2,-1e200\n", "a.csv, line 3, column 'tempo': the value is '-1e200'; a feature is a finite"),
         ("id,tempo\ns1,\n", "a.csv, line 2, column 'tempo': the value is ''"),
         ("id,tempo\ns1,1\ns1,2\n", "a.csv, line 3, column 'id': 's1' is in line 2 already"),
         ("id,tempo\n,1\n", "a.csv, line 2, column 'id': the id is missing"),

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.contracts import ArmId
+from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, ArmId
 from coterie.errors import ArmError
 from coterie.kernels import ArmPool
+from coterie.kernels.ranges import RESCALE, check_spread
 from coterie.logs.log import Floats
 from coterie.logs.plain.cells import Batch
 from coterie.logs.plain.faults import Faults, Rows
@@ -27,7 +28,16 @@ def read_choices(folder: Path, faults: Faults) -> ArmPool | tuple[ArmId, ...]:
     ids = tuple(roster.index)
     if not features or faults.found:
         return ids
-    return ArmPool(np.concatenate(found), ids=ids, feature_names=features)
+    return _pool(path, np.concatenate(found), ids, features)
+
+
+def _pool(path: Path, rows: Floats, ids: tuple[ArmId, ...], names: list[str]) -> ArmPool:
+    """Returns the pool, or raises if arms differ by too little for a later command to tell them apart."""
+    try:
+        check_spread(rows, names=names)
+    except ArmError as error:
+        raise ArmError(f"{path.name}: {error.problem}", error.rule, error.remedy) from None
+    return ArmPool(rows, ids=ids, feature_names=names)
 
 
 def _rows(table: Table, batch: Batch, features: list[str], roster: Roster, faults: Faults) -> Floats:
@@ -37,8 +47,8 @@ def _rows(table: Table, batch: Batch, features: list[str], roster: Roster, fault
     numbers = np.empty((len(batch.numbers), len(features)))
     for place, name in enumerate(features):
         numbers[:, place] = batch.columns[name].numbers()
-        odd = np.isnan(numbers[:, place])
         remedy = "Correct it or fill it in; encode texts and categories as numbers"
-        rows.mark(odd, name, rows.text(name), "a feature is a finite number", remedy)
+        rows.mark(np.isnan(numbers[:, place]), name, rows.text(name), FEATURE_RULE, remedy)
+        rows.mark(np.abs(numbers[:, place]) > LARGEST_FEATURE, name, rows.text(name), FEATURE_RULE, RESCALE)
     rows.report(faults)
     return numbers

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import RewardError
 from coterie.logs.log import Events, Floats, Ints, Pairs, Ragged
 from coterie.logs.plain.cells import Lists, as_lists
@@ -98,7 +99,7 @@ def _read(reader: Reader, rows: Rows) -> None:
     columns = rows.batch.columns
     user, arm = reader.pairs(rows)
     reward = columns["reward"].numbers()
-    rows.mark(np.isnan(reward), "reward", rows.text("reward"), "a reward is a finite number", "Correct that row")
+    rows.mark(~(np.abs(reward) <= LARGEST_REWARD), "reward", rows.text("reward"), REWARD_RULE, "Correct that row")
     reader.keep(user=user, arm=arm, reward=reward)
     if "candidates" in columns:
         _read_candidates(reader, rows, arm)
@@ -159,13 +160,19 @@ def _propensities(rows: Rows) -> Floats:
 def _times(reader: Reader, rows: Rows) -> Floats:
     cells = rows.batch.columns["time"]
     numbers, filled = cells.numbers(), ~cells.empty()
-    if reader.dated is None and filled.any():
-        reader.dated = bool(np.isnan(numbers[np.argmax(filled)]))
+    if reader.dated is None:
+        reader.dated = _are_dates(cells, numbers)
     values: Floats = _dates(cells) if reader.dated else numbers
     what = "a date such as 2024-05-31T12:00:00+00:00" if reader.dated else "a number"
     rule, remedy = f"a time is {what}, as the first is", "Correct it, or leave it empty"
     rows.mark(np.isnan(values) & filled, "time", rows.text("time"), rule, remedy)
     return values
+
+
+def _are_dates(cells: Any, numbers: Floats) -> bool | None:
+    """Returns whether the first cell that is a time is a date; none if no cell is one."""
+    times = np.flatnonzero(~np.isnan(numbers) | ~np.isnan(_dates(cells)))
+    return bool(np.isnan(numbers[times[0]])) if times.size else None
 
 
 def _dates(cells: Any) -> Floats:

@@ -5,9 +5,10 @@ from pathlib import Path
 
 import numpy as np
 
+from coterie.contracts import LARGEST_WEIGHT, WEIGHT_RULE
 from coterie.errors import GraphError
 from coterie.graphs import UserGraph
-from coterie.graphs.adjacency import WEIGHT_RULE, from_pairs
+from coterie.graphs.adjacency import from_pairs
 from coterie.graphs.columns import edge_pair
 from coterie.logs.log import Floats, Ints
 from coterie.logs.plain.cells import Batch, Cells
@@ -72,7 +73,9 @@ def _edges(table: Table, batch: Batch, roster: Roster, faults: Faults) -> Edges:
     weight = np.ones(len(user))
     if "weight" in batch.columns:
         weight = batch.columns["weight"].numbers()
-        rows.mark(~(weight >= 0), "weight", rows.text("weight"), WEIGHT_RULE, "Correct or drop that edge")
+        odd = ~((weight >= 0) & (weight <= LARGEST_WEIGHT))
+        rows.mark(odd, "weight", rows.text("weight"), WEIGHT_RULE, "Correct or drop that edge")
+        weight = np.where(odd, np.nan, weight)
     rows.report(faults)
     return user, other, weight, batch.numbers
 

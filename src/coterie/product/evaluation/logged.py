@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array
 from coterie.errors import CandidatesError, DimensionError, InputError, ParameterError, RewardError
-from coterie.models.base import LARGEST_REWARD
 
 Index = NDArray[np.intp]
 
@@ -155,15 +154,15 @@ def _check_numbers(log: Logged) -> None:
     """Raises at the first reward, propensity or time that is none."""
     odd = np.flatnonzero(~(np.abs(log.rewards) <= LARGEST_REWARD))
     if odd.size:
-        problem = f"row {odd[0]}: the reward is {log.rewards[odd[0]]!r}"
-        raise RewardError(problem, f"it is a finite number of at most {LARGEST_REWARD:g} in size", "Mend or drop it")
+        problem = f"row {odd[0]}: the reward is {log.rewards[odd[0]]}"
+        raise RewardError(problem, REWARD_RULE, "Mend or drop that row")
     odd = np.flatnonzero(~((log.propensities > 0) & (log.propensities <= 1)))
     if odd.size:
-        problem = f"row {odd[0]}: the propensity is {log.propensities[odd[0]]!r}"
+        problem = f"row {odd[0]}: the propensity is {log.propensities[odd[0]]}"
         raise ParameterError(problem, "what was chosen had a probability above 0, up to 1", "Mend or drop that row")
     if log.times is not None and not np.isfinite(log.times).all():
         row = int(np.flatnonzero(~np.isfinite(log.times))[0])
-        raise ParameterError(f"row {row}: the time is {log.times[row]!r}", "it is a number", "Mend or drop that row")
+        raise ParameterError(f"row {row}: the time is {log.times[row]}", "it is a number", "Mend or drop that row")
     if log.chances is not None:
         _check_chances(log, log.chances)
 
@@ -178,5 +177,5 @@ def _check_chances(log: Logged, chances: Array) -> None:
         problem = (
             f"row {row}: the candidates' probabilities are {chances[log.starts[row] : log.starts[row + 1]].tolist()}"
         )
-        rule = f"they are >= 0, sum to 1 and agree with the propensity, {log.propensities[row]!r}, within {SUM_ERROR:g}"
+        rule = f"they are >= 0, sum to 1 and agree with the propensity, {log.propensities[row]}, within {SUM_ERROR:g}"
         raise ParameterError(problem, rule, "Mend or drop that row")

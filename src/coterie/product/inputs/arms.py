@@ -1,12 +1,9 @@
 """Arms in the forms that people have them in."""
 
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from typing import Any
 
-import numpy as np
-
-from coterie.contracts import ArmId
+from coterie.contracts import FEATURE_RULE, ArmId
 from coterie.errors import ArmError, CandidatesError, listed
 from coterie.kernels import ArmPool
 from coterie.product.inputs.frames import is_frame, pool_from_frame
@@ -43,17 +40,16 @@ def as_arm_pool(arms: Any) -> ArmPool:
                 )
         rows = [[row[name] for name in names] for row in rows]
     for arm, row in zip(arms, rows, strict=True):
-        _check_finite(arm, row, names)
+        _check_filled(arm, row, names)
     return ArmPool(rows, ids=list(arms), feature_names=names)
 
 
-def _check_finite(arm: ArmId, row: Any, names: tuple[str, ...] | None) -> None:
-    """Raises and says which feature of the arm is missing or not finite; whatever else is odd the pool tells."""
-    for place, value in enumerate(row if isinstance(row, list | tuple | np.ndarray) else ()):
-        if value is None or (isinstance(value, float) and not isfinite(value)):
-            name = place if names is None else names[place]
-            what = f"feature {name!r} of arm {arm!r} is {value}"
-            raise ArmError(what, "features are finite numbers", "Fill it in, or drop that arm")
+def _check_filled(arm: ArmId, row: Any, names: tuple[str, ...] | None) -> None:
+    """Raises and says which feature of the arm is missing; whatever else is odd the pool tells."""
+    for place, value in enumerate(row if isinstance(row, list | tuple) else ()):
+        if value is None:
+            what = f"feature {place if names is None else names[place]!r} of arm {arm!r} is None"
+            raise ArmError(what, FEATURE_RULE, "Fill it in, or drop that arm")
 
 
 def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:

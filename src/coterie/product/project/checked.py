@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, LARGEST_WEIGHT, WEIGHT_RULE
 from coterie.errors import ArmError, GraphError
-from coterie.graphs.adjacency import WEIGHT_RULE
 from coterie.graphs.columns import edge_columns
+from coterie.kernels.ranges import RESCALE
 from coterie.logs.tables import Table, as_number, as_whole, read_table
 
 Id = str | int
@@ -138,7 +139,7 @@ def _edge(
 
 def _weight(table: Table, number: int, cells: list[str], column: int) -> float:
     weight = as_number(cells[column])
-    if weight is None or weight < 0:
+    if weight is None or not 0 <= weight <= LARGEST_WEIGHT:
         problem = f"the weight is {cells[column]!r}"
         raise table.wrong(number, problem, WEIGHT_RULE, "Correct or drop that line", column=column)
     return weight
@@ -185,5 +186,7 @@ def _feature(table: Table, number: int, column: int, cell: str) -> float:
         remedy = "Fill it in" if not cell else "Correct it; encode texts and categories as numbers"
         if cell.casefold() in ("true", "false", "yes", "no"):
             remedy = f"Write {'1' if cell.casefold() in ('true', 'yes') else '0'} for {cell}: 1 is true and 0 is false"
-        raise table.wrong(number, f"the value is {cell!r}", "a feature is a finite number", remedy, column=column)
+        raise table.wrong(number, f"the value is {cell!r}", FEATURE_RULE, remedy, column=column)
+    if abs(value) > LARGEST_FEATURE:
+        raise table.wrong(number, f"the value is {cell!r}", FEATURE_RULE, RESCALE, column=column)
     return value
