@@ -60,7 +60,7 @@ def check_ratio(max_variance: float, noise_var: float) -> None:
         raise PrecisionError(
             f"noise_var is {noise_var!r} and the largest prior variance {max_variance:.3g}",
             f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
-            "Raise noise_var or laplacian_ridge, or scale the arm kernel down",
+            "Raise noise_var or laplacian_ridge, or bring the features or the arm kernel to about 1",
         )
 
 
