@@ -19,13 +19,15 @@ Array = NDArray[np.float64]
 UserId = Hashable
 ArmId = Hashable
 
-# What numbers may be, wherever they come in: squares, and fourth powers of rewards, neither overflow nor vanish.
+# What numbers may be, wherever they come in: squares, and fourth powers of rewards over propensities, are numbers too.
 LARGEST_REWARD = LARGEST_FEATURE = LARGEST_WEIGHT = 1e50
 LEAST_SPREAD = 1e-50  # of the feature in which arms differ most
+LEAST_PROPENSITY = 1e-20
 REWARD_RULE = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
 FEATURE_RULE = f"a feature is a finite number of at most {LARGEST_FEATURE:g} in size"
 SPREAD_RULE = f"some feature differs by at least {LEAST_SPREAD:g} from row to row, or none differs at all"
 WEIGHT_RULE = f"a weight is a finite number of at least 0 and at most {LARGEST_WEIGHT:g}"
+PROPENSITY_RULE = f"a propensity is a number from {LEAST_PROPENSITY:g} to 1"
 
 
 @dataclass(frozen=True, slots=True)

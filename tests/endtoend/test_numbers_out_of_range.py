@@ -39,6 +39,7 @@ REFUSED = [
     ("events", (7, 2, "-1e51"), "events.csv, line 7, column 'reward': it is '-1e51'; a reward is"),
     ("events", (2, 2, "nan"), "events.csv, line 2, column 'reward': it is 'nan'; a reward is"),
     ("events", (3, 3, "0"), "events.csv, line 3, column 'propensity': it is '0'; a propensity is"),
+    ("events", (3, 3, "1e-300"), "events.csv, line 3, column 'propensity': it is '1e-300'; a propensity is"),
     ("arms", (4, 2, "1e200"), "arms.csv, line 4, column 'sweet': it is '1e200'; a feature is"),
     ("edges", (5, 2, "1e300"), "edges.csv, line 5, column 'weight': it is '1e300'; a weight is"),
 ]
@@ -70,7 +71,7 @@ def test_a_number_out_of_range_is_refused_with_its_line(
     [
         ("events", (2, 2, "1e50")),
         ("events", (2, 2, "1e-300")),
-        ("events", (2, 3, "1e-300")),
+        ("events", (2, 3, "1e-20")),
         ("events", (2, 4, "-1e300")),
         ("arms", (4, 2, "1e50")),
         ("arms", (4, 2, "1e-300")),

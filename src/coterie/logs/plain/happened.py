@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import LARGEST_REWARD, REWARD_RULE
+from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE, REWARD_RULE
 from coterie.errors import RewardError
 from coterie.logs.log import Events, Floats, Ints, Pairs, Ragged
 from coterie.logs.plain.cells import Lists, as_lists
@@ -151,9 +151,8 @@ def _repeated(row: Ints, flat: NDArray[np.int32]) -> NDArray[np.bool_]:
 def _propensities(rows: Rows) -> Floats:
     cells = rows.batch.columns["propensity"]
     values: Floats = cells.numbers()
-    odd = ~((values > 0) & (values <= 1)) & ~cells.empty()
-    rule, remedy = "a propensity is a number above 0 and at most 1", "Correct it, or leave it empty"
-    rows.mark(odd, "propensity", rows.text("propensity"), rule, remedy)
+    odd = ~((values >= LEAST_PROPENSITY) & (values <= 1)) & ~cells.empty()
+    rows.mark(odd, "propensity", rows.text("propensity"), PROPENSITY_RULE, "Correct it, or leave it empty")
     return values
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array
+from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE, REWARD_RULE, Array
 from coterie.errors import CandidatesError, DimensionError, InputError, ParameterError, RewardError
 
 Index = NDArray[np.intp]
@@ -156,10 +156,10 @@ def _check_numbers(log: Logged) -> None:
     if odd.size:
         problem = f"row {odd[0]}: the reward is {log.rewards[odd[0]]}"
         raise RewardError(problem, REWARD_RULE, "Mend or drop that row")
-    odd = np.flatnonzero(~((log.propensities > 0) & (log.propensities <= 1)))
+    odd = np.flatnonzero(~((log.propensities >= LEAST_PROPENSITY) & (log.propensities <= 1)))
     if odd.size:
         problem = f"row {odd[0]}: the propensity is {log.propensities[odd[0]]}"
-        raise ParameterError(problem, "what was chosen had a probability above 0, up to 1", "Mend or drop that row")
+        raise ParameterError(problem, PROPENSITY_RULE, "Mend or drop that row")
     if log.times is not None and not np.isfinite(log.times).all():
         row = int(np.flatnonzero(~np.isfinite(log.times))[0])
         raise ParameterError(f"row {row}: the time is {log.times[row]}", "it is a number", "Mend or drop that row")

@@ -105,9 +105,9 @@ def _played(kernel: PoolKernel, noise_var: float, truth: Array, users: Ints, sho
     model = make_model(kernel, noise_var=noise_var, expected_rounds=len(users))
     rewards = np.empty(len(users))
     for t, (user, arms) in enumerate(zip(users.tolist(), shown, strict=True)):
-        arm = int(arms[np.argmax(ucb(*model.predict(user, arms), 1.0))])
+        arm = int(arms[np.argmax(ucb(*model.read(user, arms), 1.0))])
         rewards[t] = truth[user, arm] + noise[t]
-        model.update(user, arm, float(rewards[t]))
+        model.learn(user, arm, float(rewards[t]))  # drawn, it may exceed what rewards of the log may be
     return rewards
 
 

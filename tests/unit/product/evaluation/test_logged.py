@@ -51,6 +51,11 @@ def test_decisions_of_the_same_time_stay_in_their_order() -> None:
         ({"rewards": [1.0, np.nan, 0.0]}, RewardError, "row 1: the reward is nan; a reward is a finite number"),
         ({"rewards": [1.0, 0.0, -1e300]}, RewardError, r"row 2: the reward is -1e\+300; a reward is a finite number"),
         ({"propensities": [0.5, 0.2, 0.0]}, ParameterError, "row 2: the propensity is"),
+        (
+            {"propensities": [0.5, 1e-21, 1.0]},
+            ParameterError,
+            "row 1: the propensity is 1e-21; a propensity is a number",
+        ),
         ({"propensities": [0.5, 1.2, 1.0]}, ParameterError, "row 1: the propensity is"),
         ({"times": [0.0, 1.0, np.inf]}, ParameterError, "row 2: the time is"),
         ({"arms": [1, 7, 1]}, CandidatesError, r"row 1: arm 7 was chosen among \[2, 0, 1\]"),

@@ -35,6 +35,13 @@ def test_one_of_five_twins_is_worth_knowing_and_a_stranger_is_not() -> None:
     assert strangers.pays_from is None
 
 
+def test_drawn_rewards_may_exceed_the_largest_that_a_log_may_hold() -> None:
+    settings = {"rounds": 30, "n_candidates": 4, "n_truths": 2, "seed": 0}
+    plain, large = (simulate(PoolKernel(size * np.eye(4), np.eye(6)), 0.01 * size, **settings) for size in (1.0, 1e100))
+    assert np.abs(large.with_graph).max() > 1e50
+    np.testing.assert_allclose(large.with_graph / 1e50, plain.with_graph)
+
+
 def test_exchangeable_keeps_variances_and_stays_a_covariance() -> None:
     rng = np.random.default_rng(0)
     root = rng.normal(size=(6, 3)) + 2.0
