@@ -1,8 +1,6 @@
 """The best arms of every user at once, block by block, in memory or to a Parquet file."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ from coterie.models.base import Index
 from coterie.models.need import check_whole
 from coterie.policies import Policy
 from coterie.policies.naming import as_list
-from coterie.product.files.container import not_written
+from coterie.product.files.whole import not_written, replacing
 from coterie.product.inputs.rewards import parquet
 
 NUMBERS = 2**22  # means held at once
@@ -151,23 +149,20 @@ def _joined(blocks: list[Columns], names: Iterable[str]) -> Columns:
 
 
 def _write(path: Path, blocks: Iterator[Columns], scorer: _Scorer) -> None:
-    """Writes a row group for each block, under another name first: the file is there whole or not at all."""
-    pq, partial = parquet(), path.with_name(f"{path.name}.{os.getpid()}.partial")
+    """Writes a row group for each block; the file is there whole or not at all."""
+    pq = parquet()
     import pyarrow as pa
 
     try:
-        writer = None
-        for block in blocks:
-            table = pa.table(block)
-            writer = writer or pq.ParquetWriter(partial, table.schema)
-            writer.write_table(table)
-        if writer is None:
-            pq.write_table(pa.table({name: [] for name in scorer.names}), partial)
-        else:
-            writer.close()
-        partial.replace(path)
-    except (OSError, pa.ArrowException) as error:  # ids that are now texts, now numbers make no column
-        raise not_written(path, getattr(error, "strerror", None) or str(error)) from None
-    finally:
-        with suppress(OSError):
-            partial.unlink(missing_ok=True)
+        with replacing(path) as file:
+            writer = None
+            for block in blocks:
+                table = pa.table(block)
+                writer = writer or pq.ParquetWriter(file, table.schema)
+                writer.write_table(table)
+            if writer is None:
+                pq.write_table(pa.table({name: [] for name in scorer.names}), file)
+            else:
+                writer.close()
+    except pa.ArrowException as error:  # ids that are now texts, now numbers make no column
+        raise not_written(path, str(error)) from None

@@ -195,7 +195,7 @@ def test_threads_that_save_to_the_same_file_do_not_meet(tmp_path: Path) -> None:
 
     with ThreadPoolExecutor(4) as threads:
         list(threads.map(save, range(4)))
-    state, arrays = read_container(tmp_path / "c")
+    state, arrays, _ = read_container(tmp_path / "c")
     assert set(arrays["same"].tolist()) == {state["number"]}
     assert [path.name for path in tmp_path.iterdir()] == ["c"]
 
@@ -251,7 +251,7 @@ def test_a_container_gives_back_what_it_was_given(tmp_path: Path) -> None:
         "every other": np.arange(12.0).reshape(3, 4)[:, ::2],
     }
     write_container(tmp_path / "c", {"name": "größe", "list": [1, None, True]}, arrays)
-    state, read = read_container(tmp_path / "c")
+    state, read, _ = read_container(tmp_path / "c")
     assert state == {"name": "größe", "list": [1, None, True]}
     for name, array in arrays.items():
         np.testing.assert_array_equal(read[name], array)

@@ -23,76 +23,94 @@ Format 1 has no "order" (all is in C order), no "stale" and no "belief": its rew
 """
 
 import json
+import math
 import os
 import struct
 import zlib
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from io import BufferedReader
 from pathlib import Path
-from threading import get_ident
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from coterie.errors import SavedFileError
+from coterie.product.files.whole import not_written, replacing
 
 MAGIC = b"COTERIE\0"
 VERSION = 2
 ALIGNMENT = 64
-MAPPED = 2**24  # bytes from which on an array stays in the file until it is needed
 USUAL = "bandit.coterie"  # what `coterie init` calls the file in its folder
 FIXED = struct.Struct("<8sIIQ")
+DTYPES = {"<f8", "<i8", "<i4"}  # numbers only: another kind may be read as pointers
+MOST_AXES = 3
+
+
+class Content(NamedTuple):
+    """What a file holds.
+
+    Attributes:
+        state: The JSON.
+        arrays: By name, all in memory: whatever becomes of the file later, they stay.
+        digest: Tells the file from others with anything else in them; from its header, checksums included.
+    """
+
+    state: dict[str, Any]
+    arrays: dict[str, Any]
+    digest: str
+
+
+class Part(NamedTuple):
+    """Where an array lies in a file, as the header tells it."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    order: str
+    offset: int
+    crc32: int
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes it takes; exact, however large."""
+        return np.dtype(self.dtype).itemsize * math.prod(self.shape)
 
 
 def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
-    """Writes state and arrays under another name and renames the file: it is there whole or not at all."""
-    if path.is_dir():
-        raise not_written(path, "it is a folder")
+    """Writes state and arrays to a file, which is there whole or not at all."""
     parts = {name: array if array.flags.forc else array.copy() for name, array in arrays.items()}
-    header = _header(state, parts)
-    partial = path.with_name(f"{path.name}.{os.getpid()}-{get_ident()}.partial")  # no other thread's either
     try:
-        with partial.open("wb") as file:
-            file.write(FIXED.pack(MAGIC, VERSION, zlib.crc32(header), len(header)))
-            file.write(header)
-            for array in parts.values():
-                file.write(b"\0" * (-file.tell() % ALIGNMENT))
-                file.write(_as_laid_out(array))
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(path)
-    except OSError as error:
-        raise not_written(path, error.strerror or str(error)) from None
-    finally:
-        with suppress(OSError):  # where there is no folder, there is nothing in it
-            partial.unlink(missing_ok=True)
+        header = _header(state, parts)
+    except ValueError as error:  # a number that is not finite, or half of a character
+        raise not_written(path, str(error)) from None
+    with replacing(path) as file:
+        file.write(FIXED.pack(MAGIC, VERSION, zlib.crc32(header), len(header)))
+        file.write(header)
+        for array in parts.values():
+            file.write(b"\0" * (-file.tell() % ALIGNMENT))
+            file.write(_as_laid_out(array))
 
 
-def read_container(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns state and arrays, or raises and says what is wrong with the file."""
+def read_container(path: Path) -> Content:
+    """Returns what a file holds, or raises and says what is wrong with it.
+
+    Every byte is read once, in order, and accounted for; no more memory is taken than the file is long.
+    """
     try:
+        if path.exists() and not path.is_dir() and not path.is_file():  # opening a pipe would wait for ever
+            raise broken(path, "it is not a plain file")
         with path.open("rb") as file:
-            described = _described(path, file)
-            return described["state"], {each["name"]: _array(path, file, each) for each in described["arrays"]}
+            return _content(path, file)
     except OSError as error:
         what, inside = f"{str(path)!r} cannot be loaded: {error.strerror or error}", path / USUAL
         remedy = f"Pass {str(inside)!r}" if inside.is_file() else "Check the path"
         raise SavedFileError(what, "a saved bandit is a file that can be read", remedy) from None
 
 
-def not_written(path: Path, why: str) -> SavedFileError:
-    """Returns the error of a file or folder that cannot be made."""
-    rule = "what is written goes to a folder that exists, under a name that no folder has"
-    return SavedFileError(f"{str(path)!r} cannot be written: {why}", rule, "Mend that, or give another path")
-
-
-def digest(path: Path) -> str:
-    """Returns a text that tells a file from others with anything else in them, from its header, checksums included."""
-    with path.open("rb") as file:
-        length = FIXED.unpack(file.read(FIXED.size))[3]
-        return sha256(file.read(length)).hexdigest()
+def broken(path: Path, why: str) -> SavedFileError:
+    """Returns the error of a file that is not as it was saved."""
+    return SavedFileError(f"{str(path)!r} cannot be loaded: {why}", "a saved bandit is read whole", "Use a backup")
 
 
 def _header(state: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
@@ -126,11 +144,10 @@ def _as_laid_out(array: Any) -> memoryview:
     return memoryview(array if array.flags.c_contiguous else array.T)
 
 
-def _described(path: Path, file: BufferedReader) -> dict[str, Any]:
-    """Returns the header."""
+def _content(path: Path, file: BufferedReader) -> Content:
     start = file.read(FIXED.size)
     if len(start) < FIXED.size or not start.startswith(MAGIC):
-        raise _broken(path, "it is not a file that Coterie saved")
+        raise broken(path, "it is not a file that Coterie saved")
     _, version, checksum, length = FIXED.unpack(start)
     if version > VERSION:
         raise SavedFileError(
@@ -138,32 +155,85 @@ def _described(path: Path, file: BufferedReader) -> dict[str, Any]:
             f"this version of Coterie reads formats up to {VERSION}",
             "Use the version that wrote it, or a newer one",
         )
-    header = file.read(length) if length <= _size(file) else b""
+    size = os.fstat(file.fileno()).st_size
+    header = file.read(length) if length <= size else b""
     if len(header) < length or zlib.crc32(header) != checksum:
-        raise _broken(path, "its header is damaged or cut off")
-    return dict(json.loads(header))
+        raise broken(path, "its header is damaged or cut off")
+    try:
+        state, parts = _described(_parsed(header), size)
+        _check_places(parts, FIXED.size + length, size)
+        arrays = {part.name: _array(file, part) for part in parts}
+    except (ValueError, RecursionError) as error:
+        raise broken(path, str(error)) from None
+    return Content(state, arrays, sha256(header).hexdigest())
 
 
-def _array(path: Path, file: BufferedReader, described: Mapping[str, Any]) -> Any:
-    """Returns an array, read to where it stays; a large one is mapped: what is written to it is the caller's alone."""
-    shape, offset, dtype = tuple(described["shape"]), described["offset"], np.dtype(described["dtype"])
-    n_bytes = dtype.itemsize * int(np.prod(shape, dtype=np.int64))
-    whole = offset + n_bytes <= _size(file)
-    order = described.get("order", "C")
-    if whole and n_bytes >= MAPPED and os.name != "nt":  # there a file that is mapped cannot be replaced by a newer one
-        out = np.asarray(np.memmap(file, dtype, "c", offset, shape, order))
-    else:
-        out = np.empty(shape if whole else 0, dtype, order=order)
-        file.seek(offset)
-        whole = whole and file.readinto(_as_laid_out(out)) == n_bytes
-    if not whole or zlib.crc32(_as_laid_out(out)) != described["crc32"]:
-        raise _broken(path, f"its part {described['name']!r} is damaged or cut off")
+def _parsed(header: bytes) -> Any:
+    """Returns the JSON; what has two meanings or none (a name twice, a number that is not finite) is refused."""
+    return json.loads(header, object_pairs_hook=_once_each, parse_constant=_refused, parse_float=_finite)
+
+
+def _once_each(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    out: dict[str, Any] = {}
+    for name, value in pairs:
+        if name in out:
+            raise ValueError(f"{name!r} is there twice")
+        out[name] = value
     return out
 
 
-def _size(file: BufferedReader) -> int:
-    return os.fstat(file.fileno()).st_size
+def _refused(constant: str) -> float:
+    raise ValueError(f"{constant} is no number")
 
 
-def _broken(path: Path, why: str) -> SavedFileError:
-    return SavedFileError(f"{str(path)!r} cannot be loaded: {why}", "a saved bandit is read whole", "Use a backup")
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _refused(text)
+
+
+def _described(header: Any, size: int) -> tuple[dict[str, Any], list[Part]]:
+    """Returns the state and the parts of a header, or raises ValueError if it is not one of a file of this size."""
+    if not isinstance(header, dict) or set(header) != {"state", "arrays"}:
+        raise ValueError("its header is not a state and arrays")
+    if not isinstance(header["state"], dict) or not isinstance(header["arrays"], list):
+        raise ValueError("its state is no table, or its arrays are no list")
+    parts = [_part(each, size) for each in header["arrays"]]
+    if len({part.name for part in parts}) < len(parts):
+        raise ValueError("two of its parts have the same name")
+    return header["state"], parts
+
+
+def _part(told: Any, size: int) -> Part:
+    if not isinstance(told, dict) or set(told) | {"order"} != set(Part._fields):
+        raise ValueError("a part of it is not described as parts are")
+    part = Part(**{"order": "C", **told})  # format 1 knows no order
+    known = all(isinstance(each, str) for each in (part.name, part.dtype, part.order))
+    if not known or part.dtype not in DTYPES or part.order not in ("C", "F"):
+        raise ValueError(f"its part {part.name!r:.80} has dtype {part.dtype!r:.80} and order {part.order!r:.80}")
+    if not isinstance(part.shape, list) or len(part.shape) > MOST_AXES:
+        raise ValueError(f"its part {part.name!r} has the shape {part.shape!r:.80}")
+    numbers = (part.offset, *part.shape)
+    if type(part.crc32) is not int or not all(type(each) is int and 0 <= each <= size for each in numbers):
+        raise ValueError(f"its part {part.name!r} cannot lie in a file of {size} bytes")
+    return part._replace(shape=tuple(part.shape))
+
+
+def _check_places(parts: list[Part], place: int, size: int) -> None:
+    """Raises ValueError unless the arrays follow each other from this place on to the end of the file."""
+    for part in parts:
+        place += -place % ALIGNMENT
+        if part.offset != place or part.n_bytes > size - place:
+            raise ValueError(f"its part {part.name!r} is cut off, or not where it belongs")
+        place += part.n_bytes
+    if place != size:
+        raise ValueError(f"it has {size} bytes, and its header speaks of {place}")
+
+
+def _array(file: BufferedReader, part: Part) -> Any:
+    """Returns the next array of a file, its checksum being that of what lies in memory by now."""
+    gap = file.read(-file.tell() % ALIGNMENT)
+    out = np.empty(part.shape, part.dtype, order="F" if part.order == "F" else "C")
+    n_read = file.readinto(_as_laid_out(out)) if part.n_bytes else 0
+    if any(gap) or n_read != part.n_bytes or zlib.crc32(_as_laid_out(out)) != part.crc32:
+        raise ValueError(f"its part {part.name!r} is damaged or cut off")
+    return out

@@ -11,8 +11,8 @@ import numpy as np
 
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
-from coterie.product.files.container import not_written
 from coterie.product.files.saving import parts_as_saved
+from coterie.product.files.whole import not_written, sync_folder
 
 STATE, ARRAYS = "state.json", "arrays.npz"
 LARGEST_TABLE = (
@@ -61,6 +61,7 @@ def _rename(partial: Path, folder: Path) -> None:
             os.fsync(file.fileno())
     try:
         partial.rename(folder)
+        sync_folder(folder.parent)
     except OSError:
         if folder.exists():
             raise _in_the_way(folder) from None

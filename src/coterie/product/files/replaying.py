@@ -69,14 +69,18 @@ def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
         lines = Lines(path)
         for _ in lines.made_again(bandit, clock):
             pass
+        journal.cut(End(lines.n_changes, journal.end.n_bytes if lines.torn_at is None else lines.torn_at))
+        if lines.torn_at is not None:
+            warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
+        journal.name = lines.name
+        return journal.opened()
+    except OSError as error:
+        journal.close()
+        what, rule = f"{str(path)!r} cannot be gone on with: {error.strerror}", "a journal holds every change"
+        raise JournalError(what, rule, "Make room, and load the bandit again") from None
     except BaseException:
         journal.close()
         raise
-    journal.cut(End(lines.n_changes, journal.end.n_bytes if lines.torn_at is None else lines.torn_at))
-    if lines.torn_at is not None:
-        warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
-    journal.name = lines.name
-    return journal.opened()
 
 
 class Lines:

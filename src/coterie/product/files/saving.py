@@ -12,7 +12,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
 from coterie.product.bandit import Bandit
-from coterie.product.files.container import digest, read_container, write_container
+from coterie.product.files.container import read_container, write_container
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -107,14 +107,14 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
         alone: Whether to raise if the bandit kept a journal.
         **changes: Settings that are others now.
     """
-    state, arrays = read_container(path)
+    state, arrays, digest = read_container(path)
     if alone and state.get("journal"):
         raise JournalError(
             f"the bandit in {str(path)!r} keeps a journal, and none was given",
             "changes since it was saved are in the journal, and further ones belong there",
             "Load it with Bandit.load(path, journal=...), or without for good with journal=None",
         )
-    state["journal"] = state.get("journal") or [digest(path), 0]
+    state["journal"] = state.get("journal") or [digest, 0]
     size = len(state["users"])
     table = (arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"])
     graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=state["users"])

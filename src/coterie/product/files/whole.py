@@ -1,0 +1,112 @@
+"""Files that are there whole or not at all, whoever else writes them or is killed meanwhile."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from stat import S_IMODE, S_ISDIR, S_ISREG
+from typing import BinaryIO
+
+from coterie.errors import SavedFileError
+
+try:
+    import fcntl
+except ImportError:  # not on every system
+    fcntl = None  # type: ignore[assignment] # and then nobody is waited for
+
+UNFINISHED = ".partial"
+
+
+def not_written(path: Path, why: str) -> SavedFileError:
+    """Returns the error of a file or folder that cannot be made."""
+    rule = "what is written goes to a folder that exists, under a name that only a plain file has"
+    return SavedFileError(f"{str(path)!r} cannot be written: {why}", rule, "Mend that, or give another path")
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[BinaryIO]:
+    """Gives a new file, which takes the place of the one at `path` at the end; after an error nothing has changed.
+
+    The mode of a file that is replaced is kept, and a link still points to the same place. Who writes holds a lock on
+    the unfinished file, so others who write to the same path wait, and one whose writer was killed is removed.
+    """
+    try:
+        target = Path(os.path.realpath(path))
+        mode = _mode_of(path, target)
+        partial = target.with_name(target.name + UNFINISHED)
+        with _new_and_locked(partial) as file:
+            try:
+                if mode is not None:
+                    partial.chmod(mode)  # before there is anything in it to be read
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+                if fcntl is None:
+                    file.close()  # Windows renames no file that is open
+                partial.replace(target)
+            except BaseException:
+                partial.unlink(missing_ok=True)
+                raise
+        sync_folder(target.parent)
+    except OSError as error:
+        raise not_written(path, error.strerror or str(error)) from None
+
+
+def sync_folder(folder: Path) -> None:
+    """Makes a new name in a folder last through a power cut, where the system can."""
+    with suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _mode_of(path: Path, target: Path) -> int | None:
+    """Returns the mode of the file to be replaced, if there is one."""
+    try:
+        mode = target.stat().st_mode
+    except FileNotFoundError:
+        return None
+    if not S_ISREG(mode):
+        raise not_written(path, "it is a folder" if S_ISDIR(mode) else "it is not a plain file")
+    return S_IMODE(mode)
+
+
+def _new_and_locked(partial: Path) -> BinaryIO:
+    while True:
+        try:
+            file = partial.open("xb")
+        except FileExistsError:
+            _remove_when_left(partial)
+            continue
+        _lock(file.fileno())
+        if _is_at(file.fileno(), partial):
+            return file
+        file.close()  # somebody took it for one that was left
+
+
+def _remove_when_left(partial: Path) -> None:
+    """Waits until nobody writes to an unfinished file any longer; one that is still there then is removed."""
+    try:
+        handle = os.open(partial, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+    except FileNotFoundError:
+        return
+    try:
+        _lock(handle)
+        if _is_at(handle, partial):
+            partial.unlink()
+    finally:
+        os.close(handle)
+
+
+def _lock(handle: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+
+
+def _is_at(handle: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(handle), path.lstat())
+    except FileNotFoundError:
+        return False
