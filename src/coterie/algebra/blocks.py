@@ -48,6 +48,20 @@ class BlockWeights:
         out._tables = state["tables"]
         return out
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many blocks and weights of each there are."""
+        return self._tables.shape[0], self._tables.shape[2]
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the weights, a row for each block."""
+        return np.asarray(self._tables[:, self._width])
+
+    def times(self, weights: Array) -> Array:
+        """Returns the covariance times weights, a row for each block."""
+        return np.asarray(np.einsum("bij,bj->bi", self._tables[:, : self._width], weights))
+
     def read(self, block: int, rows: Array) -> tuple[Array, Array]:
         """Returns mean and variance of the rows' products with a block's weights. O(d^2) for each row."""
         table = self._tables[block]

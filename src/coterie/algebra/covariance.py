@@ -127,6 +127,11 @@ class PendingCovariance:
             out -= rows @ rows.T
         return np.asarray(out)
 
+    def diagonal(self) -> Array:
+        """Returns the diagonal as a new array. O(N block_size)."""
+        pending = self._pending[:, : self._n_pending]
+        return np.asarray(self._matrix.diagonal() - np.einsum("ij,ij->i", pending, pending))
+
     def times(self, right: Array) -> Array:
         """Returns this matrix times the columns of `right` (N x b). O(N^2 b)."""
         out = blas.dsymm(1.0, self._matrix, right, lower=1)
@@ -164,7 +169,7 @@ class PendingCovariance:
             array([1. , 0.5])
         """
         size = self.size + len(corner)
-        matrix = np.empty((size, size), order="F")
+        matrix = np.zeros((size, size), order="F")  # the upper triangle is saved too, and must not be somebody's memory
         for start in range(0, self.size, STRIP):  # the lower triangle is enough
             strip = slice(start, min(start + STRIP, self.size))
             matrix[start : self.size, strip] = self._matrix[start:, strip]

@@ -66,6 +66,42 @@ class PanelCholesky:
             out[:, start : start + PANEL] = part
         return out[:, :size]
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether the panels have the shapes that so many rows need."""
+        wanted = [(PANEL, p * PANEL) for p in range(-(-self.size // PANEL))]
+        squares = [each.shape for each in self._diagonal]
+        return [each.shape for each in self._left] == wanted and squares == [(PANEL, PANEL)] * len(wanted)
+
+    def pivots(self) -> Array:
+        """Returns the diagonal of the factor."""
+        return np.concatenate([np.zeros(0), *(each.diagonal() for each in self._diagonal)])[: self.size]
+
+    def row_squares(self) -> Array:
+        """Returns the squared length of each row, the diagonal of the matrix itself."""
+        both = zip(self._left, self._diagonal, strict=True)
+        sums = [(left**2).sum(axis=1) + (np.tril(square) ** 2).sum(axis=1) for left, square in both]
+        return np.concatenate([np.zeros(0), *sums])[: self.size]
+
+    def times(self, right: Array) -> Array:
+        """Returns the factor times a vector. O(size^2 / 2)."""
+        padded = np.zeros(PANEL * len(self._left))
+        padded[: self.size] = right
+        both = enumerate(zip(self._left, self._diagonal, strict=True))
+        parts = [left @ padded[: p * PANEL] + np.tril(sq) @ padded[p * PANEL :][:PANEL] for p, (left, sq) in both]
+        return np.concatenate([np.zeros(0), *parts])[: self.size]
+
+    def transposed_times(self, right: Array) -> Array:
+        """Returns the transposed factor times a vector. O(size^2 / 2)."""
+        padded = np.zeros(PANEL * len(self._left))
+        padded[: self.size] = right
+        out = np.zeros_like(padded)
+        for p, (left, square) in enumerate(zip(self._left, self._diagonal, strict=True)):
+            part = padded[p * PANEL :][:PANEL]
+            out[: p * PANEL] += part @ left
+            out[p * PANEL :][:PANEL] += part @ np.tril(square)
+        return out[: self.size]
+
     def append(self, solved: Array, corner: Array) -> None:
         """Adds b rows: `solved` (b x size) left of the diagonal and the lower factor `corner` (b x b) on it.
 

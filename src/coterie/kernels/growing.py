@@ -2,17 +2,20 @@
 
 from collections.abc import Mapping
 from copy import copy
+from math import inf
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
 from coterie.graphs import Difference
 from coterie.kernels.hubs import Hubs
 from coterie.kernels.rows import Entries, GrowingRows, Room, Rows
 
 Index = NDArray[np.intp]
+NEARLY = 1e-5  # shares are kept up to date, and have a margin of their own
 
 
 class Growth(NamedTuple):
@@ -90,6 +93,23 @@ class OnGraph:
     def has_grown(self) -> bool:
         """Whether this kernel was made by `growing`."""
         return self._growing is not None
+
+    def mismatch(self) -> float:
+        """Returns how far degrees, shape and reach are from those of the graph; infinity if residuals are not bounded.
+
+        A kernel that has not grown was made from the graph.
+        """
+        if not self.has_grown:
+            return 0.0
+        weights, plain = self._both()
+        lifted = self.diagonal * self.reach - weights @ self.reach
+        if not np.all((self.shape > 0) & (lifted >= (1 - NEARLY) * self.shape)) or self._span[0] > self._span[1]:
+            return inf
+        hubs, null = self._hubs, self._null(self._degrees)
+        share, ratio = (1.0, 1 / self.ridge) if hubs is None else (hubs.share, hubs.ratio)
+        of_lift = 0.0 if hubs is None else gap_of_matrices(hubs.lift, self._degrees * ratio - plain @ ratio)
+        of_shape = max(gap(self.shape, null * share), gap(self.reach, null * ratio))
+        return max(of_lift, of_shape, gap(self._degrees, np.asarray(plain.sum(axis=1)).ravel()))
 
     def growth(self) -> dict[str, Any]:
         """Returns what a kernel made anew on the same graph may not have to the bit."""

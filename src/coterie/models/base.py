@@ -166,6 +166,13 @@ class Model(ABC):
         self.reason = state["reason"]
         self._noise_var = state["noise_var"]
 
+    @abstractmethod
+    def mismatch(self) -> float:
+        """Returns how far the belief is from the one that history and kernel give, relative; 0 up to rounding.
+
+        Takes no longer than reading the belief does: for a belief that somebody else has written.
+        """
+
     @property
     def n_users(self) -> int:
         """Number of users."""

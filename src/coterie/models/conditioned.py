@@ -7,12 +7,13 @@ collapsed history, the running log-determinant and evidence, and the exact rebui
 from abc import abstractmethod
 from contextlib import suppress
 from copy import copy
-from math import exp, log, pi, sqrt
+from math import exp, inf, log, pi, sqrt
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from coterie.algebra import CoterieError, JitterLog, NumericalError
+from coterie.algebra.gaps import gap_of_sums
 from coterie.contracts import Array, Drift
 from coterie.errors import FAILURES
 from coterie.kernels.joint import JointKernel
@@ -49,7 +50,30 @@ class ConditionedModel(Model):
         self.jitter = JitterLog(**state["jitter"])
         self._info_gain, self._log_likelihood = state["info_gain"], state["log_likelihood"]
 
+    def mismatch(self) -> float:
+        """Returns how far the belief is from the one that history and kernel give, relative; 0 up to rounding."""
+        of_engine = self._mismatch()
+        if of_engine == inf:
+            return inf
+        scatter = float(np.sum(self.history.scatters)) / self._noise_var
+        level = float(self.history.count_array().sum()) * log(2 * pi * self._noise_var)
+        terms = self._surprise(), scatter, level, self._info_gain  # -2 log p(rewards) is their sum
+        return max(of_engine, gap_of_sums(self._log_likelihood, -0.5 * sum(terms), *terms))
+
+    def _surprise(self) -> float:
+        """Returns y' S^-1 y for y the mean rewards and S their covariance, noise included."""
+        return self._surprise_of(self._belief_at_rows()[0])
+
+    def _surprise_of(self, means: Array) -> float:
+        """Returns the same from the believed means, for S^-1 y = (y - mean) / noise."""
+        values = self.history.mean_array()
+        return float(np.sum(values * (values - means) * self.history.count_array()) / self._noise_var)
+
     # What an engine gives
+
+    @abstractmethod
+    def _mismatch(self) -> float:
+        """Returns how far the engine's own arrays are from what history and kernel give, relative."""
 
     @abstractmethod
     def _reset(self) -> None:

@@ -1,12 +1,13 @@
 """The textbook formula, rebuilt every time: slow, obviously right, and the reference for ever."""
 
-from math import log, pi
+from math import inf, log, pi
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array, Drift
 from coterie.kernels.joint import JointKernel
+from coterie.models.agreement import gap_of_rows
 from coterie.models.base import DRIFT_TOLERANCE, Model
 from coterie.models.history import History, as_arms
 
@@ -42,6 +43,15 @@ class DenseModel(Model):
         self._users, self._arms = state["users"].tolist(), as_arms(state["arms"])
         self._rewards, self._weights = state["rewards"].tolist(), state["weights"].tolist()
         self._scatters = state["scatters"].tolist() if "scatters" in state else [0.0] * len(self._rewards)
+
+    def mismatch(self) -> float:
+        """Returns how far the rows that are remembered are from the history."""
+        rows = self.history.rows
+        keys = [self.kernel.key(*pair) for pair in zip(self._users, self._arms, strict=True)]
+        if set(keys) != set(rows):
+            return inf
+        place, values = np.array([rows[key] for key in keys], dtype=np.intp), np.array(self._rewards)
+        return gap_of_rows(place, np.array(self._weights), values, self.history.state(), np.array(self._scatters))
 
     @property
     def info_gain(self) -> float:

@@ -1,16 +1,20 @@
 """The belief from a Cholesky factor that grows with the observations; arms need not be known beforehand."""
 
-from math import sqrt
+from copy import copy
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
 
 from coterie.algebra import PanelCholesky, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
 from coterie.contracts import Array
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel
+from coterie.models.agreement import gap_of_rows
 from coterie.models.base import Index
-from coterie.models.conditioned import ConditionedModel
+from coterie.models.conditioned import CHUNK, ConditionedModel
+from coterie.models.history import as_arms
 
 SCORED = ("user", "arms", "solved", "mean", "variance")
 
@@ -67,6 +71,59 @@ class ExactModel(ConditionedModel):
         self._arms = None if state["arms"] is None else Grown(state["arms"])
         scored = state["scored"]
         self._scored = None if scored is None else tuple(scored[name] for name in SCORED)
+
+    def _mismatch(self) -> float:
+        factor, users = self._factor, self._users.values
+        arms = np.zeros(0, dtype=np.intp) if self._arms is None else self._arms.values
+        sizes = {factor.size, len(users), len(arms), self._whitened.size}
+        if len(sizes) > 1 or not factor.is_whole or not np.all(factor.pivots() > 0):
+            return inf
+        noise, log_det = factor.row_squares() - self.kernel.diag(users, arms), 2 * float(np.log(factor.pivots()).sum())
+        if not np.all(noise > 0):
+            return inf
+        probe = np.random.default_rng(0).standard_normal(factor.size)
+        prior = [np.zeros(0)]
+        for start in range(0, factor.size, CHUNK):
+            part = slice(start, start + CHUNK)
+            prior.append(self.kernel.cross(users[part], arms[part], users, arms) @ probe)
+        return max(
+            gap(factor.times(factor.transposed_times(probe)), np.concatenate(prior) + noise * probe),
+            gap_of_sums(factor.log_det, log_det),
+            self._gap_of_rows(self._noise_var / noise),
+            self._gap_of_scored(),
+        )
+
+    def _gap_of_rows(self, counts: Array) -> float:
+        """Returns how far the rows, each of so many rewards, are from the history; a pair may have several."""
+        history, pairs = self.history, zip(self._users.values.tolist(), self._arm_list(), strict=True)
+        keys = [self.kernel.key(*pair) for pair in pairs]
+        if set(keys) != set(history.rows):
+            return inf
+        place = np.array([history.rows[key] for key in keys], dtype=np.intp)
+        wanted = {"counts": history.count_array(), "means": history.mean_array()}
+        return gap_of_rows(place, counts, self._factor.times(self._whitened.values), wanted)
+
+    def _gap_of_scored(self) -> float:
+        if self._scored is None:
+            return 0.0
+        fresh = copy(self)
+        fresh.read(self._scored[0], self._scored[1])
+        if fresh._scored is None:
+            return inf
+        return max(gap_of_matrices(old, new) for old, new in zip(self._scored[2:], fresh._scored[2:], strict=True))
+
+    def _arm_list(self) -> list[Any]:
+        return [] if self._arms is None else as_arms(self._arms.values)
+
+    def _surprise(self) -> float:
+        """Returns that of the mean rewards: all that the rows have, less what rewards of one pair differ by."""
+        history, whitened = self.history, self._whitened.values
+        pairs = zip(self._users.values.tolist(), self._arm_list(), strict=True)
+        place = [history.rows[self.kernel.key(*pair)] for pair in pairs]
+        apart = self._factor.times(whitened) - history.mean_array()[place]
+        arms = self._users.values if self._arms is None else self._arms.values
+        noise = self._factor.row_squares() - self.kernel.diag(self._users.values, arms)
+        return float(whitened @ whitened - np.sum(apart * apart / noise))
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std."""

@@ -1,15 +1,18 @@
 """The belief in a fixed number of features: graph frequencies times eigen-features of the pool."""
 
-from math import log
+from copy import copy
+from math import inf, log
 from typing import Any
 
 import numpy as np
 from scipy.linalg import blas
 
 from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, PoolKernel
+from coterie.models.agreement import Seen, gap_of_weights, seen
 from coterie.models.base import Index
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.history import History
@@ -34,6 +37,22 @@ def eigen_features(covariance: Array, rank: int | None, *, what: str) -> tuple[A
     kept = rank or max(1, int(np.sum(values > len(values) * np.finfo(float).eps * values[0])))
     lost = float(values[kept]) if kept < len(values) else 0.0
     return vectors[:, :kept] * np.sqrt(values[:kept]), float(values[0]), lost
+
+
+def gap_of_features(covariance: Array, features: Array, fresh: Array) -> float:
+    """Returns how far features are from being eigen-features of a covariance, as large ones as fresh ones are.
+
+    Where eigenvalues are equal there are many such, and another machine may find others.
+    """
+    if features.shape != fresh.shape:
+        return inf
+    sizes = np.sum(features**2, axis=0)
+    together = features.T @ features
+    return max(
+        gap_of_matrices(covariance @ features, features * sizes),
+        gap_of_matrices(together, np.diag(sizes)),
+        gap_of_matrices(sizes, np.sum(fresh**2, axis=0)),
+    )
 
 
 class FeaturesModel(ConditionedModel):
@@ -149,6 +168,31 @@ class FeaturesModel(ConditionedModel):
         self._weights = np.zeros(self.n_features)
         self._observed = np.zeros(len(self._own))
         self._count = np.zeros(len(self._own))
+
+    def _mismatch(self) -> float:
+        kernel, users, arms = self.kernel, self._user_features, self._arm_features
+        fresh = copy(self)
+        fresh._configure(kernel, self._noise_var)
+        observed = seen(self.history, np.arange(kernel.n_users), kernel.n_users, kernel.n_arms, self._noise_var)
+        own = self._own.reshape(observed.precision.shape)
+        of_weights = gap_of_weights(
+            times=lambda probe: self._cov.times(probe.reshape(-1, 1)).reshape(probe.shape),
+            mean=self._weights.reshape(users.shape[1], arms.shape[1]),
+            prior=np.asarray,
+            out=lambda weights: users @ weights @ arms.T,
+            back=lambda pairs: users.T @ pairs @ arms,
+            observed=observed._replace(precision=observed.precision / (1 + own * observed.precision)),
+        )
+        kept = observed if self._has_own else Seen(np.zeros_like(own), np.zeros_like(own))
+        return max(
+            of_weights,
+            gap_of_features(kernel.user_cov, users, fresh._user_features),
+            gap_of_features(kernel.arm_cov, arms, fresh._arm_features),
+            gap_of_matrices(self._own, fresh._own),
+            gap(self._count * (1 / self._noise_var), kept.precision.ravel()),
+            gap(self._observed, kept.means.ravel()),
+            *(gap(getattr(self, name), getattr(fresh, name)) for name in ("_scale", "prior_error", "prior_error_norm")),
+        )
 
     def _rows(self, users: Index, arms: Index) -> Array:
         """Returns the features of pairs, one a row."""

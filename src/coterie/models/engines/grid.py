@@ -1,6 +1,6 @@
 """The belief on a finite pool, by the paper's recursion in rank-k blocks."""
 
-from math import sqrt
+from math import inf, sqrt
 from typing import Any
 
 import numpy as np
@@ -8,9 +8,11 @@ from scipy.linalg import blas
 
 from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
+from coterie.algebra.gaps import gap
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
+from coterie.models.agreement import gap_of_weights, seen
 from coterie.models.base import Index, check_ratio
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.kinds import merged
@@ -168,6 +170,10 @@ class GridModel(ConditionedModel):
     def _belief_at_rows(self) -> tuple[Array, Array]:
         return self._mean.copy(), np.maximum(self._variance, 0.0)
 
+    def _surprise(self) -> float:
+        pairs = np.array(self._starts)[self.history.user_array()] + self.history.arm_array()
+        return self._surprise_of(self._mean[pairs])
+
     def _prior_variance_at_rows(self) -> Array:
         return self._merged.pair_variances()
 
@@ -180,6 +186,22 @@ class GridModel(ConditionedModel):
     def _merge(self, pool: PoolKernel) -> None:
         kinds, self._merged = merged(pool)
         self._starts = [kind * pool.n_arms for kind in kinds]
+
+    def _mismatch(self) -> float:
+        kernel, shape = self._merged, (self._merged.n_users, self._merged.n_arms)
+        if self._mean.size != kernel.n_pairs:
+            return inf
+        observed = seen(self.history, np.array(self._starts) // shape[1], *shape, self._noise_var)
+        of_mean_and_cov = gap_of_weights(
+            times=lambda probe: self._cov.times(probe.reshape(-1, 1)).reshape(shape),
+            mean=self._mean.reshape(shape),
+            prior=lambda pairs: kernel.user_cov @ pairs @ kernel.arm_cov,
+            out=np.asarray,
+            back=np.asarray,
+            observed=observed,
+        )
+        of_scale = gap(self._scale, float(kernel.pair_variances().max()))
+        return max(of_mean_and_cov, gap(self._variance, self._cov.diagonal()), of_scale)
 
     def _belief(self) -> dict[str, Any]:
         return {

@@ -1,16 +1,18 @@
 """The belief of users in groups that share nothing: a ridge regression for each group that has data."""
 
-from math import log
+from math import inf, log
 from typing import Any
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from coterie.algebra import BlockWeights
+from coterie.algebra.gaps import gap
 from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.kernels.groups import GroupKernel
 from coterie.kernels.joint import JointKernel
+from coterie.models.agreement import Seen, gap_of_weights
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 
@@ -179,6 +181,32 @@ class GroupsModel(ConditionedModel):
         tables = map(self._from_table, np.array(state["tables"]))
         self._blocks = dict(zip(state["groups"].tolist(), tables, strict=True))
         self._sums = dict(zip(state["parted"].tolist(), np.array(state["sums"]), strict=True))
+
+    def _mismatch(self) -> float:
+        """Returns how far the blocks are from those of the rows; a group without one has no rows."""
+        history, features = self.history, self.kernel.features
+        labels = [self._group(*pair) for pair in zip(history.users, history.arms, strict=True)]
+        place = {label: i for i, label in enumerate(self._blocks)}
+        if not set(labels) <= set(place):
+            return inf
+        whole, rows = BlockWeights.restored(self._belief()), features[history.arm_array()]
+        of_row = np.array([place[label] for label in labels], dtype=np.intp)
+
+        def back(values: Array) -> Array:
+            out = np.zeros(whole.shape)
+            np.add.at(out, of_row, values[:, None] * rows)
+            return out
+
+        of_blocks = gap_of_weights(
+            times=whole.times,
+            mean=whole.mean,
+            prior=np.asarray,
+            out=lambda weights: np.einsum("ij,ij->i", weights[of_row], rows),
+            back=back,
+            observed=Seen(history.count_array() / self._noise_var, history.mean_array()),
+        )
+        sums = {label: self._summed([i for i, each in enumerate(labels) if each == label]) for label in self._sums}
+        return max([of_blocks, *(gap(self._sums[label], sums[label]) for label in sums)])
 
     @property
     def _of_what(self) -> str:

@@ -154,6 +154,12 @@ class HybridModel(ConditionedModel):
         """Returns the joint covariance."""
         return self._inner.read_covariance(user, arms)
 
+    def _mismatch(self) -> float:
+        return self._inner._mismatch()
+
+    def _surprise(self) -> float:
+        return self._inner._surprise()
+
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         return self._inner._condition_one(user, arm, reward)
 

@@ -1,6 +1,6 @@
 """The belief over the weights of each user's features, in the graph's own basis."""
 
-from math import log, sqrt
+from math import inf, log, sqrt
 from typing import Any, Self
 
 import numpy as np
@@ -8,8 +8,10 @@ from scipy.linalg import blas
 
 from coterie.algebra import BlockWeights, JitterLog, PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
+from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
 from coterie.kernels.joint import JointKernel, PoolKernel
+from coterie.models.agreement import gap_of_weights, seen
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.features import eigen_features
@@ -69,6 +71,21 @@ class LinearModel(ConditionedModel):
         self._scale = pool.max_variance([])
         kind = BlockWeights if self._merged.shares_nothing else SharedWeights
         self._weights = kind.restored(state["weights"])
+
+    def _mismatch(self) -> float:
+        kernel, features = self._merged, self._features
+        shape = kernel.n_users, features.shape[1]
+        if self._weights.shape != shape:
+            return inf
+        of_weights = gap_of_weights(
+            times=self._weights.times,
+            mean=self._weights.mean,
+            prior=lambda weights: kernel.user_cov @ weights,
+            out=lambda weights: weights @ features.T,
+            back=lambda pairs: pairs @ features,
+            observed=seen(self.history, np.array(self._kinds), shape[0], kernel.n_arms, self._noise_var),
+        )
+        return max(of_weights, gap_of_matrices(features @ features.T, kernel.arm_cov))
 
     def _detach(self) -> None:
         self._weights = BlockWeights(np.zeros(0), 0)  # holds nothing; `_reset` makes what is needed
@@ -152,6 +169,20 @@ class SharedWeights:
         out = cls(0, state["width"])
         out._cov, out._mean, out.size = PendingCovariance.restored(state["cov"]), state["mean"], len(state["mean"])
         return out
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many users and weights of each there are."""
+        return self.size // self._width, self._width
+
+    @property
+    def mean(self) -> Array:
+        """The mean of the weights, a row for each user."""
+        return self._mean.reshape(-1, self._width)
+
+    def times(self, weights: Array) -> Array:
+        """Returns the covariance times weights, a row for each user."""
+        return self._cov.times(weights.reshape(-1, 1)).reshape(weights.shape)
 
     def restart(self, user_cov: Array) -> None:
         """Goes back to mean 0 and covariance user_cov (x) I, in place."""

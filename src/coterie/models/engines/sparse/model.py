@@ -12,6 +12,7 @@ from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import LOG_2PI
 from coterie.models.engines.sparse.batch import joined, least_gain, likelihood, scattered
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
+from coterie.models.engines.sparse.matching import mismatch_of
 from coterie.models.engines.sparse.reading import Reading
 from coterie.models.engines.sparse.table import COLUMNS, Table
 from coterie.models.history import History
@@ -266,6 +267,17 @@ class SparseModel(Reading):
         self._residual.warm_up(self._data)
         Everywhere(self.kernel, self._data).warm_up()
         self._shrink(0, nothing, 1.0, 1.0, 1.0)
+
+    def mismatch(self) -> float:
+        """Returns how far residual, blocks and own parts are from what history and kernel give; 0 up to rounding.
+
+        Bounds of variances are only looked at for what no covariance is.
+        """
+        parts = self._data, self._residual, self._own, self._marginals, self._common
+        return max(self.kernel.mismatch(), mismatch_of(self.kernel, *parts))
+
+    def _mismatch(self) -> float:
+        return self.mismatch()
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns how far the kept residual and inverses are from ones computed anew, which it takes if beyond that.
