@@ -34,6 +34,7 @@ from coterie.policies.rules.batches import Batch, decide_together
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.scores import ROUNDING, Score, joint_thompson
 from coterie.policies.rules.widths import Width, checked_width, width_at
+from coterie.policies.same import check_same
 
 Index = NDArray[np.intp]
 
@@ -214,10 +215,22 @@ class Policy(Naming):
         if "model" in state:
             self._model = restore_model(state["model"], kernel)
             kernel = self._model.kernel  # one that has grown is the model's own
+        if "doubt" in state:
+            check_same("noise variance", state["doubt"]["noise_var"], self._model.noise_var)
         self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
 
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
-        return PoolKernel(**state["kernel"]) if "kernel" in state else self._model.kernel
+        """Returns the kernel of a state, or raises if it is not the one that the settings give, up to rounding."""
+        if "model" in state:
+            check_same("noise variance", state["model"]["noise_var"], self._model.noise_var)
+        return self._checked_kernel(state, self._model.kernel)
+
+    def _checked_kernel(self, state: dict[str, Any], made: JointKernel) -> JointKernel:
+        if "kernel" not in state:
+            return made
+        for name, held in state["kernel"].items():
+            check_same(name, held, getattr(made, name))
+        return PoolKernel(**state["kernel"])
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, for a user's row and an arm as the model knows it.

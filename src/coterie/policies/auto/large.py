@@ -24,6 +24,7 @@ from coterie.policies.auto.neighbourhoods import FEW, Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.fitting import fit_model
 from coterie.policies.rules.widths import Width
+from coterie.policies.same import check_same
 
 AT_ONCE = 64  # rewards up to which a fit takes no time worth mentioning
 NEARLY_ALL = 0.9
@@ -151,7 +152,19 @@ class LargeAutoPolicy(AutoPolicy):
             self._take_begun(state["begun"])
 
     def _restored_kernel(self, state: dict[str, Any]) -> GraphKernel:
-        return GraphKernel(self.graph, **state["graph_kernel"])
+        """Returns the kernel of a state, or raises if it is not the one that the hyperparameters give."""
+        hyper, held = Hyper(**state["hyper"]), dict(state["graph_kernel"])
+        if hyper.graph > NONE:  # where the graph has no part, its scale is as it was before the graph changed
+            check_same("scale", state["scale"], self.ground.scale(hyper))
+        made = self.ground.settings(hyper, state["scale"])
+        for name in ("laplacian_ridge", "normalised"):
+            check_same(name, held[name], made[name])
+        parts = [[1 / each["laplacian_ridge"], each["own"], each["common"]] for each in (held, made)]  # a trace is none
+        check_same("parts of the variance", *parts)
+        probe = np.random.default_rng(0).standard_normal(len(held["features"]))
+        of_arms = [each @ (each.T @ probe) for each in (held["features"], made["features"])]  # a turn is no difference
+        check_same("features", *of_arms)
+        return GraphKernel(self.graph, **held)
 
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""

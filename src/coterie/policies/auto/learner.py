@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from coterie.contracts import Array
 from coterie.errors import FAILURES
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool
+from coterie.kernels import ArmPool, JointKernel
 from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model
 from coterie.policies.auto.evidence import Evidence
@@ -19,6 +19,7 @@ from coterie.policies.auto.parts import Hyper, KernelParts, Parts
 from coterie.policies.considered import Considered
 from coterie.policies.policy import Policy
 from coterie.policies.rules.batches import Batch
+from coterie.policies.same import check_same
 
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
@@ -94,12 +95,18 @@ class AutoPolicy(Policy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
+        self._normalise(state.get("normalised", False))
         super().restore(state)
         self.hyper, self.centre = Hyper(**state["hyper"]), state["centre"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
-        self._normalise(state.get("normalised", False))
         if state["mean_gain"] is not None:
+            check_same("mean gain", state["mean_gain"], self.parts.mean_gain(self.hyper.ridge))
             self._parts, self._mean_gain = None, state["mean_gain"]
+
+    def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
+        hyper = Hyper(**state["hyper"])
+        check_same("noise variance", state["model"]["noise_var"], self.ground.noise_var(hyper))
+        return self._checked_kernel(state, self.ground.kernel(hyper))
 
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""

@@ -115,18 +115,21 @@ class Neighbourhoods:
 
     def kernel(self, hyper: Hyper) -> GraphKernel:
         """Returns the joint kernel: the graph part has weight 1, its scale is in the features."""
-        scale = self.scale(hyper)
+        return GraphKernel(self.graph, **self.settings(hyper))
+
+    def settings(self, hyper: Hyper, scale: float | None = None) -> dict[str, Any]:
+        """Returns what the kernel is made with on the graph, by name, with this scale of the graph part if given."""
+        scale = self.scale(hyper) if scale is None else scale
         features, lost = self._arm_features(hyper)
         level = np.full((len(features), 1), exp(hyper.offset / 2))
-        return GraphKernel(
-            self.graph,
-            sqrt(scale) * np.hstack([features, level]),
-            laplacian_ridge=exp(hyper.ridge),
-            normalised=self.normalised,
-            feature_error=lost,
-            own=exp(hyper.own) / scale,
-            common=exp(hyper.common) / scale,
-        )
+        return {
+            "features": sqrt(scale) * np.hstack([features, level]),
+            "laplacian_ridge": exp(hyper.ridge),
+            "normalised": self.normalised,
+            "feature_error": lost,
+            "own": exp(hyper.own) / scale,
+            "common": exp(hyper.common) / scale,
+        }
 
     def noise_var(self, hyper: Hyper) -> float:
         """Returns the noise variance, and what the features miss of an arm's variance on average, noise to them."""
