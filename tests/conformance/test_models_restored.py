@@ -11,10 +11,12 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.errors import NumericalError
-from coterie.kernels import FreeKernel
+from coterie.kernels import FreeKernel, PoolKernel
 from coterie.models import ENGINES, ExactModel, FeaturesModel, GridModel, History, HybridModel, Model, restore_model
 from coterie.models.conditioned import ConditionedModel
-from coterie.product.files.saving import put_together, taken_apart
+from coterie.product.files.checked.kinds import Held
+from coterie.product.files.checked.schema import MODEL
+from coterie.product.files.saving import taken_apart
 from strategies import Case, cases
 
 STEPS = st.lists(st.sampled_from(["one", "read", "many", "noise", "users", "retune", "relearn", "check"]), max_size=8)
@@ -59,7 +61,17 @@ def carried(model: Model) -> Model:
     arrays: dict[str, Any] = {}
     plain = json.loads(json.dumps(taken_apart(model.state(), "belief", arrays), allow_nan=False))
     copies = {name: array.copy(order="K") for name, array in arrays.items()}
+    if isinstance(model.kernel, PoolKernel):  # a state is what a file may hold
+        sizes = {"users": model.n_users, "arms": model.kernel.n_arms}
+        assert MODEL.read(plain, "model", Held(copies, sizes)).keys() == plain.keys()
     return restore_model(put_together(plain, copies), model.kernel)
+
+
+def put_together(tree: Any, arrays: dict[str, Any]) -> Any:
+    """Returns what `taken_apart` was given."""
+    if isinstance(tree, dict):
+        return arrays[tree["array"]] if "array" in tree else {k: put_together(v, arrays) for k, v in tree.items()}
+    return [put_together(each, arrays) for each in tree] if isinstance(tree, list) else tree
 
 
 def bits(model: Model) -> list[Any]:

@@ -267,3 +267,11 @@ def test_a_file_of_version_0_1_stays_loadable() -> None:
     assert (bandit.n_rewards, bandit.n_pending) == (29, 11)
     assert set(bandit.predict("ana")) == set("abcde")
     assert bandit.decide("dee").id == 40
+
+
+def test_a_file_of_format_2_that_version_0_1_wrote_stays_loadable_to_the_bit() -> None:
+    """Written once by 0.1; it is never written anew. Its graph has grown since the last fit."""
+    bandit = Bandit.load(Path(__file__).parents[2] / "data" / "bandit-0.1-format-2.coterie", clock=lambda: 0.0)
+    assert (bandit.n_decisions, bandit.n_rewards, bandit.n_pending) == (41, 32, 9)
+    mean, std = bandit.predict("eve")["a"]
+    assert (mean, std) == pytest.approx((-0.2491685645075068, 0.2722835540250925), rel=1e-12)

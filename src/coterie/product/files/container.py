@@ -19,6 +19,8 @@ arrays     the graph's weights as CSR ("graph_starts", "graph_columns", "graph_w
            "settled" (number, event), and the belief's as "belief/...": the kernel's two covariances, the collapsed
            history, and what the engine believes by
 
+`checked/schema.py` says what each of these may be; nothing else is in a file.
+
 Format 1 has no "order" (all is in C order), no "stale" and no "belief": its rewards are learned again.
 """
 

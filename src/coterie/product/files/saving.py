@@ -1,18 +1,19 @@
 """A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.errors import JournalError, SavedFileError
+from coterie.errors import CoterieError, JournalError, MemoryLimitError, MissingExtraError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
 from coterie.product.bandit import Bandit
-from coterie.product.files.container import read_container, write_container
+from coterie.product.files.checked.agreement import check_agreement
+from coterie.product.files.checked.schema import read_saved
+from coterie.product.files.container import broken, read_container, write_container
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -77,8 +78,6 @@ def taken_apart(tree: Any, name: str, arrays: dict[str, Any]) -> Any:
         >>> arrays = {}
         >>> taken_apart({"size": 2, "rows": [np.zeros(2), np.ones(2)]}, "belief", arrays)
         {'size': 2, 'rows': [{'array': 'belief/rows/0'}, {'array': 'belief/rows/1'}]}
-        >>> put_together({"array": "belief/rows/1"}, arrays)
-        array([1., 1.])
     """
     if isinstance(tree, np.ndarray):
         arrays[name] = tree
@@ -90,15 +89,6 @@ def taken_apart(tree: Any, name: str, arrays: dict[str, Any]) -> Any:
     return tree.item() if isinstance(tree, np.generic) else tree
 
 
-def put_together(tree: Any, arrays: Mapping[str, Any]) -> Any:
-    """Returns what `taken_apart` was given."""
-    if isinstance(tree, dict):
-        if list(tree) == ["array"]:
-            return arrays[tree["array"]]
-        return {key: put_together(each, arrays) for key, each in tree.items()}
-    return [put_together(each, arrays) for each in tree] if isinstance(tree, list) else tree
-
-
 def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
     """Returns the bandit of a file; it decides as the saved one would have.
 
@@ -107,25 +97,38 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
         alone: Whether to raise if the bandit kept a journal.
         **changes: Settings that are others now.
     """
-    state, arrays, digest = read_container(path)
-    if alone and state.get("journal"):
+    content = read_container(path)
+    try:
+        saved = read_saved(content.state, content.arrays)
+        check_agreement(saved)
+    except ValueError as error:
+        raise broken(path, str(error)) from None
+    if alone and saved.get("journal"):
         raise JournalError(
             f"the bandit in {str(path)!r} keeps a journal, and none was given",
             "changes since it was saved are in the journal, and further ones belong there",
             "Load it with Bandit.load(path, journal=...), or without for good with journal=None",
         )
-    state["journal"] = state.get("journal") or [digest, 0]
-    size = len(state["users"])
+    saved["journal"] = saved.get("journal") or [content.digest, 0]
+    try:
+        return _made(saved, **changes)
+    except (MissingExtraError, MemoryLimitError):  # which are no fault of the file
+        raise
+    except Exception as error:  # whatever a setting or a number that may be there leads to
+        raise broken(path, error.problem if isinstance(error, CoterieError) else repr(error)) from error
+
+
+def _made(saved: dict[str, Any], **changes: Any) -> Bandit:
+    arrays, size = saved["arrays"], len(saved["users"])
     table = (arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"])
-    graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=state["users"])
-    settings = {**state["settings"], **changes}
+    graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=saved["users"])
+    settings = {**saved["settings"], **changes}
     options = settings.pop("options")
-    state["belief"] = put_together(state.get("belief"), arrays)
-    if state["belief"] and "model" in state["belief"]:
-        options = _for_a_moment(options, state["belief"]["model"]["engine"])
-    arms = ArmPool(arrays["features"], ids=state["arms"], feature_names=state.get("feature_names"))
+    if saved["belief"] and "model" in saved["belief"]:
+        options = _for_a_moment(options, saved["belief"]["model"]["engine"])
+    arms = ArmPool(arrays["features"], ids=saved["arms"], feature_names=saved.get("feature_names"))
     bandit = Bandit(graph=graph, arms=arms, **settings, **options)
-    bandit.restore(state, arrays)
+    bandit.restore(saved, arrays)
     return bandit
 
 
