@@ -17,6 +17,7 @@ from coterie.models import ENGINES, make_model
 from coterie.policies import Policy
 from coterie.product.bandit import Bandit
 from coterie.product.files.container import FIXED, read_container, write_container
+from hostile import Raw
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
 
@@ -275,3 +276,14 @@ def test_a_file_of_format_2_that_version_0_1_wrote_stays_loadable_to_the_bit() -
     assert (bandit.n_decisions, bandit.n_rewards, bandit.n_pending) == (41, 32, 9)
     mean, std = bandit.predict("eve")["a"]
     assert (mean, std) == pytest.approx((-0.2491685645075068, 0.2722835540250925), rel=1e-12)
+
+
+def test_options_that_version_0_1_took_though_they_change_nothing_are_dropped(tmp_path: Path) -> None:
+    bandit = Bandit(graph=ct.UserGraph.from_edges([("ana", "bo")]), arms={"a": [0.0], "b": [1.0]}, policy="random")
+    bandit.save(tmp_path / "bandit.coterie")
+    raw = Raw.of((tmp_path / "bandit.coterie").read_bytes())
+    raw.state["settings"]["options"] = {"width": 2.0}
+    (tmp_path / "bandit.coterie").write_bytes(raw.packed())
+    again = Bandit.load(tmp_path / "bandit.coterie")
+    again.add_user("cy", friends={"ana": 1.0})
+    assert again.decide("cy").arm in ("a", "b")

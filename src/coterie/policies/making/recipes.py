@@ -68,10 +68,9 @@ class Recipe:
     staged: bool = False
     auto: bool = False
 
-    @property
-    def takes(self) -> tuple[str, ...]:
-        """The options of `make_policy` that change something here, beside those that all take: graph, engine, ..."""
-        used = {
+    def uses(self) -> dict[str, bool]:
+        """Returns which options of `make_policy` change something here, beside those that all take: graph, engine..."""
+        return {
             "arm_kernel": not self.own_arms,
             "user_kernel": not self.own_users,
             "laplacian_ridge": self.ridged,
@@ -82,7 +81,11 @@ class Recipe:
             "score": not self.staged,
             "cluster_width": self.clustered,
         }
-        return tuple(option for option, is_used in used.items() if is_used)
+
+    @property
+    def takes(self) -> tuple[str, ...]:
+        """The options that it uses."""
+        return tuple(option for option, is_used in self.uses().items() if is_used)
 
 
 def _green(laplacian_ridge: float) -> UserKernel:

@@ -10,6 +10,7 @@ from coterie.errors import CoterieError, JournalError, MemoryLimitError, Missing
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
+from coterie.policies.making.recipes import RECIPES
 from coterie.product.bandit import Bandit
 from coterie.product.files.checked.agreement import check_agreement
 from coterie.product.files.checked.schema import read_saved
@@ -122,6 +123,9 @@ def _made(saved: dict[str, Any], **changes: Any) -> Bandit:
     arrays, size = saved["arrays"], len(saved["users"])
     table = (arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"])
     graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=saved["users"])
+    used = RECIPES[saved["settings"]["policy"]].uses()
+    kept = {name: value for name, value in saved["settings"]["options"].items() if used.get(name, True)}
+    saved["settings"]["options"] = kept  # version 0.1 took options that change nothing, too
     settings = {**saved["settings"], **changes}
     options = settings.pop("options")
     if saved["belief"] and "model" in saved["belief"]:
