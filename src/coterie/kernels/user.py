@@ -304,7 +304,7 @@ class GivenMatrix(UserKernel):
     Examples:
         >>> GivenMatrix([[1.0, 2.0], [2.0, 1.0]])
         Traceback (most recent call last):
-        coterie.errors.KernelError: the user matrix has the negative eigenvalue -1; ...
+        coterie.errors.KernelMatrixError: the user matrix has the negative eigenvalue -1; ...
     """
 
     __slots__ = ("values",)
