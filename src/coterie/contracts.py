@@ -23,11 +23,22 @@ ArmId = Hashable
 LARGEST_REWARD = LARGEST_FEATURE = LARGEST_WEIGHT = 1e50
 LEAST_SPREAD = 1e-50  # of the feature in which arms differ most
 LEAST_PROPENSITY = 1e-20
+LEAST_WEIGHT = 1e-250  # of an edge that is one: sums of smaller ones have no digits left
 REWARD_RULE = f"a reward is a finite number of at most {LARGEST_REWARD:g} in size"
 FEATURE_RULE = f"a feature is a finite number of at most {LARGEST_FEATURE:g} in size"
 SPREAD_RULE = f"some feature differs by at least {LEAST_SPREAD:g} from row to row, or none differs at all"
-WEIGHT_RULE = f"a weight is a finite number of at least 0 and at most {LARGEST_WEIGHT:g}"
+WEIGHT_RULE = f"a weight is 0, or a number from {LEAST_WEIGHT:g} to {LARGEST_WEIGHT:g}"
 PROPENSITY_RULE = f"a propensity is a number from {LEAST_PROPENSITY:g} to 1"
+
+
+def is_weight(values: Any) -> Any:
+    """Returns whether each of these numbers can be the weight of an edge.
+
+    Examples:
+        >>> is_weight(np.array([0.0, 1e-300, 2.0, -1.0, np.nan]))
+        array([ True, False,  True, False, False])
+    """
+    return (values == 0) | ((values >= LEAST_WEIGHT) & (values <= LARGEST_WEIGHT))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.errors import NumericalError
 from coterie.kernels import FreeKernel, PoolKernel
 from coterie.models import ENGINES, ExactModel, FeaturesModel, GridModel, History, HybridModel, Model, restore_model
 from coterie.models.conditioned import ConditionedModel
@@ -107,20 +106,19 @@ def test_a_restored_model_is_the_same_and_stays_so(engine: str, case: Case, step
 
 @pytest.mark.parametrize("engine", [*sorted(ENGINES), "truncated"])
 @given(case=cases(max_history=15), steps=STEPS, what=st.sampled_from(["means", "counts", "noise_var"]))
-def test_a_state_that_is_not_of_its_history_is_refused(engine: str, case: Case, steps: list[str], what: str) -> None:
+def test_a_state_that_is_not_of_its_history_is_not_sound(engine: str, case: Case, steps: list[str], what: str) -> None:
     model = make(engine, case)
     for step in ["one", *steps]:
         take(step, model, case)
     assume(len(model.history) > 0)
     state = deepcopy(model.state())
-    restore_model(deepcopy(state), model.kernel)
+    assert restore_model(deepcopy(state), model.kernel).is_sound()
     if what == "noise_var":
         assume(engine != "dense")  # which computes everything anew
         state[what] *= 1.5
     else:
         state["history"][what][0] += 0.5 * max(1.0, abs(state["history"][what][0]))
-    with pytest.raises(NumericalError, match="off by"):
-        restore_model(state, model.kernel)
+    assert not restore_model(state, model.kernel).is_sound()
 
 
 @pytest.mark.parametrize("engine", ["dense", "exact"])

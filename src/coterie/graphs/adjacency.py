@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coterie.contracts import LARGEST_WEIGHT, WEIGHT_RULE
+from coterie.contracts import WEIGHT_RULE, is_weight
 from coterie.errors import DimensionError, DuplicateIdError, GraphError, ParameterError, UnknownNameError, listed
 
 Symmetrise: TypeAlias = Literal["max", "mean", "min"]
@@ -76,7 +76,7 @@ def edge_weight(value: Any, edge: object) -> float:
         weight = float("nan") if isinstance(value, str | bytes) else float(value)
     except (TypeError, ValueError, OverflowError):
         weight = float("nan")
-    if not 0 <= weight <= LARGEST_WEIGHT:
+    if not is_weight(weight):
         raise GraphError(f"edge {edge!r} has weight {value!r}", WEIGHT_RULE, "Correct or drop this edge")
     return weight
 
@@ -182,7 +182,7 @@ def _labels(frame: Any) -> list[object]:
 
 def _check_entries(directed: sp.csr_array, ids: tuple[Hashable, ...]) -> None:
     entries = directed.tocoo()
-    bad = np.flatnonzero(~((entries.data >= 0) & (entries.data <= LARGEST_WEIGHT)))
+    bad = np.flatnonzero(~is_weight(entries.data))
     if bad.size:
         first = bad[0]
         edge_weight(float(entries.data[first]), (ids[entries.row[first]], ids[entries.col[first]]))

@@ -1,13 +1,13 @@
 """What versions of a growing graph share: lists that only get longer, of which each version knows its part.
 
 So adding costs what is added, and no version ever sees what came after it. Only the newest version can add to what is
-shared; a second branch from an older one takes a copy. What an interrupted addition leaves in an index is no entry of
-any version: whatever is found there is compared with the list itself.
+shared; a second branch from an older one takes a copy. Who adds claims the end first, in one step that no other thread
+can come between: there is no lock, which a fork could leave held for ever. What an interrupted addition leaves in an
+index is no entry of any version: whatever is found there is compared with the list itself.
 """
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
-from threading import Lock
 from typing import Any, NamedTuple
 
 
@@ -30,12 +30,13 @@ class Ids(Mapping[Hashable, int]):
         (2, 'cy', False, 2)
     """
 
-    __slots__ = ("_all", "_lock", "_n", "_rows")
+    __slots__ = ("_all", "_claims", "_n", "_rows")
 
     def __init__(self, ids: Iterable[Hashable]) -> None:
         self._all = list(ids)
         self._rows = {user: row for row, user in enumerate(self._all)}
-        self._n, self._lock = len(self._all), Lock()
+        self._n = len(self._all)
+        self._claims: dict[int, object] = {}
 
     def __getitem__(self, user: Hashable) -> int:
         row = self._rows[user]
@@ -67,13 +68,12 @@ class Ids(Mapping[Hashable, int]):
 
     def with_more(self, ids: Sequence[Hashable]) -> "Ids":
         """Returns a version with more ids, none of which is in this one. O(more) if this is the newest version."""
-        with self._lock: return self._with_more(ids)  # noqa: E701 # fmt: skip # one line: released whatever is raised
-
-    def _with_more(self, ids: Sequence[Hashable]) -> "Ids":
-        if len(self._all) > self._n:
+        if not ids:
+            return self
+        if not _is_first(self._claims, self._n):
             return Ids([*self, *ids])
         out = Ids.__new__(Ids)
-        out._all, out._rows, out._lock, out._n = self._all, self._rows, self._lock, self._n + len(ids)
+        out._all, out._rows, out._claims, out._n = self._all, self._rows, self._claims, self._n + len(ids)
         self._rows.update(zip(ids, range(self._n, out._n), strict=True))
         self._all.extend(ids)
         return out
@@ -89,12 +89,13 @@ class Edits:
         (2.0, 3.0, None, {0: 3.0})
     """
 
-    __slots__ = ("_all", "_lock", "_n", "_numbers")
+    __slots__ = ("_all", "_claims", "_n", "_numbers")
 
     def __init__(self, edits: Sequence[Edit] = ()) -> None:
         self._all: list[Edit] = []
         self._numbers: dict[int, dict[int, list[int]]] = {}  # of the edits between a row and another
-        self._n, self._lock = len(edits), Lock()
+        self._n = len(edits)
+        self._claims: dict[int, object] = {}
         self._note(edits)
 
     def __len__(self) -> int:
@@ -120,13 +121,12 @@ class Edits:
 
     def with_more(self, edits: Sequence[Edit]) -> "Edits":
         """Returns a version with more edits. O(more) if this is the newest version."""
-        with self._lock: return self._with_more(edits)  # noqa: E701 # fmt: skip # one line: released whatever is raised
-
-    def _with_more(self, edits: Sequence[Edit]) -> "Edits":
-        if len(self._all) > self._n:
+        if not edits:
+            return self
+        if not _is_first(self._claims, self._n):
             return Edits([*self, *edits])
         out = Edits.__new__(Edits)
-        out._all, out._numbers, out._lock, out._n = self._all, self._numbers, self._lock, self._n + len(edits)
+        out._all, out._numbers, out._claims, out._n = self._all, self._numbers, self._claims, self._n + len(edits)
         self._note(edits)
         return out
 
@@ -140,3 +140,9 @@ class Edits:
         pair, numbers = {row, other}, self._numbers.get(row, {}).get(other, [])
         edits = (self._all[number] for number in reversed(numbers) if number < self._n)
         return next((edit.new for edit in edits if {edit.row, edit.other} == pair), None)
+
+
+def _is_first(claims: dict[int, object], n: int) -> bool:
+    """Returns whether nobody has added to a list of this length before; whoever asks first has."""
+    mine = object()
+    return claims.setdefault(n, mine) is mine

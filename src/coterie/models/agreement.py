@@ -17,6 +17,9 @@ from coterie.models.history import History, Index
 
 Map = Callable[[Array], Array]
 
+SCATTERS = 1e-5  # a slip that was replaced has cost the mean of its pair some digits, and the scatter twice as many
+LEAST = 1e-100  # rewards that are all below this are as good as 0
+
 
 class Seen(NamedTuple):
     """What was observed, a row for each kind of user and a column for each arm: how precisely, and with what mean."""
@@ -62,14 +65,14 @@ def gap_of_rows(
         >>> gap_of_rows(np.array([0, 0]), np.ones(2), np.array([2.0, 4.0]), pairs)
         0.0
     """
-    size, scale = len(wanted["counts"]), float(np.abs(values).max(initial=0.0)) or 1.0
+    size, scale = len(wanted["counts"]), max(float(np.abs(values).max(initial=0.0)), LEAST)
     with np.errstate(all="ignore"):
         total = np.bincount(place, counts, size)
         means = np.bincount(place, counts * values, size) / total
         found = [total / wanted["counts"] - 1, (means - wanted["means"]) / scale]
         if "scatters" in wanted:
             apart = counts * (values - means[place]) ** 2 + (0.0 if scatters is None else scatters)
-            found.append((np.bincount(place, apart, size) - wanted["scatters"]) / total / scale / scale)
+            found.append(SCATTERS * (np.bincount(place, apart, size) - wanted["scatters"]) / total / scale / scale)
         largest = float(np.abs(found).max(initial=0.0))
     return largest if largest < inf else inf
 

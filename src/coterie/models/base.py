@@ -17,6 +17,8 @@ from coterie.models.history import History
 Index = NDArray[np.intp]
 
 DRIFT_TOLERANCE = 1e-8
+SAME, EPS = 1e-7, 2.3e-16
+LARGEST_VARIANCE = 1e4 * LARGEST_REWARD**2  # a prior may guess more than there is
 LARGEST_RATIO = 1e12
 
 
@@ -45,7 +47,7 @@ def checked_binary(reward: Any) -> float:
 def checked_noise_var(noise_var: Any) -> float:
     """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
     number = isinstance(noise_var, int | float | np.integer | np.floating) and not isinstance(noise_var, bool)
-    if number and 0 < noise_var <= LARGEST_REWARD**2:
+    if number and 0 < noise_var <= LARGEST_VARIANCE:
         return float(noise_var)
     raise ParameterError(
         f"noise_var is {noise_var!r}",
@@ -172,6 +174,15 @@ class Model(ABC):
 
         Takes no longer than reading the belief does: for a belief that somebody else has written.
         """
+
+    def is_sound(self) -> bool:
+        """Returns whether the belief is the one that history and kernel give, up to rounding."""
+        ratio = self.max_variance * float(self.history.count_array().max(initial=0.0)) / self.noise_var
+        allowed = SAME + EPS * ratio * ratio  # rounding grows as what is known beside what was
+        try:
+            return self.mismatch() <= allowed
+        except FAILURES:
+            return False
 
     @property
     def n_users(self) -> int:

@@ -217,7 +217,8 @@ class Policy(Naming):
             kernel = self._model.kernel  # one that has grown is the model's own
         if "doubt" in state:
             check_same("noise variance", state["doubt"]["noise_var"], self._model.noise_var)
-        self.doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
+        doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
+        self.doubt = doubt if doubt is not None and doubt.is_sound() else None  # or it is made anew when it is needed
 
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
         """Returns the kernel of a state, or raises if it is not the one that the settings give, up to rounding."""

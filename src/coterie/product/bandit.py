@@ -25,6 +25,7 @@ from coterie.product.changes import (
     Before,
     atomic,
     journalled,
+    mend,
     reading,
     recover,
     survive_forks,
@@ -34,6 +35,7 @@ from coterie.product.checks import check_all_binary, check_choices, checked_expi
 from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
 from coterie.product.files.journal import Journal, Steady
+from coterie.product.files.whole import checked_path
 from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
@@ -119,7 +121,7 @@ class Bandit:
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
         self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
         if journal is not None:
-            self._journal = Journal.begin(Path(journal), self)
+            self._journal = Journal.begin(checked_path(journal), self)
 
     def __repr__(self) -> str:
         return (
@@ -130,21 +132,25 @@ class Bandit:
     @property
     def graph(self) -> UserGraph:
         """Who is near whom, as of now."""
+        mend(self)
         return self._learned.graph
 
     @property
     def arms(self) -> ArmPool:
         """All arms, the retired ones included: what was learned of them still counts."""
+        mend(self)
         return self._learned.arms
 
     @property
     def n_decisions(self) -> int:
         """Decisions made so far; also the id of the next one."""
+        mend(self)
         return self._learned.policy.n_decisions
 
     @property
     def n_rewards(self) -> int:
         """Rewards learned so far."""
+        mend(self)
         return len(self._learned.events)
 
     @property
@@ -306,7 +312,7 @@ class Bandit:
         """Writes the bandit to one file, whole or not at all."""
         from coterie.product.files.saving import save_bandit
 
-        save_bandit(self, Path(path))
+        save_bandit(self, checked_path(path))
 
     @classmethod
     def load(
@@ -324,14 +330,14 @@ class Bandit:
         from coterie.product.files.saving import load_bandit
 
         if journal is None or journal is UNSAID:
-            return load_bandit(Path(path), alone=journal is UNSAID, clock=clock)
-        return load_with_journal(Path(path), Path(journal), clock=clock)
+            return load_bandit(checked_path(path), alone=journal is UNSAID, clock=clock)
+        return load_with_journal(checked_path(path), checked_path(journal), clock=clock)
 
     def export(self, folder: str | Path) -> None:
         """Writes the bandit to a new folder as JSON and arrays that anything can read, whole or not at all."""
         from coterie.product.files.export import export_bandit
 
-        export_bandit(self, Path(folder))
+        export_bandit(self, checked_path(folder))
 
     @contextmanager
     def frozen(self) -> Iterator[dict[str, Any]]:
@@ -380,6 +386,7 @@ class Bandit:
             self._learned.replay(events, at_once=state["learned_at_once"])
         if belief is not None:
             self._learned.policy.restore(belief)
+            self._learned.lost = "model" in belief and not self._learned.policy.model.is_sound()
         self._mark = state.get("journal")
         self._learned.policy.n_decisions = state["n_decisions"]
         self._learned.options = dict(state["settings"]["options"])

@@ -165,6 +165,15 @@ def recover(bandit: "Bandit") -> None:
         bandit._learned.lost = False
 
 
+def mend(bandit: "Bandit") -> None:
+    """Rolls back what an interrupted rollback left, unless somebody is at work: for readers that wait for nobody."""
+    if bandit._before is not None and not bandit._lock._is_owned() and bandit._lock.acquire(blocking=False):
+        try:
+            roll_back(bandit)
+        finally:
+            bandit._lock.release()
+
+
 def roll_back(bandit: "Bandit") -> None:
     """Undoes a change that was not committed, if there is one."""
     if bandit._before is not None:
@@ -187,6 +196,7 @@ def _in_child() -> None:
         bandit._lock = threading.RLock()
         if bandit._journal is not None:
             bandit._journal.is_forked = True
+            bandit._journal.close()  # or the journal would stay locked for as long as the child lives
 
 
 if hasattr(os, "register_at_fork"):  # not on every system

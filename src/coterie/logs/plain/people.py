@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from coterie.contracts import LARGEST_WEIGHT, WEIGHT_RULE
+from coterie.contracts import WEIGHT_RULE, is_weight
 from coterie.errors import GraphError
 from coterie.graphs import UserGraph
 from coterie.graphs.adjacency import from_pairs
@@ -73,7 +73,7 @@ def _edges(table: Table, batch: Batch, roster: Roster, faults: Faults) -> Edges:
     weight = np.ones(len(user))
     if "weight" in batch.columns:
         weight = batch.columns["weight"].numbers()
-        odd = ~((weight >= 0) & (weight <= LARGEST_WEIGHT))
+        odd = ~is_weight(weight)
         rows.mark(odd, "weight", rows.text("weight"), WEIGHT_RULE, "Correct or drop that edge")
         weight = np.where(odd, np.nan, weight)
     rows.report(faults)

@@ -1,13 +1,13 @@
 """A policy that learns its own hyperparameters, on epochs that double, with one halfway while fits are cheap."""
 
 from collections.abc import Callable, Iterable, Mapping
-from math import exp, isfinite, log
+from math import exp, log
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import LEAST_SPREAD, Array
 from coterie.errors import FAILURES
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
@@ -251,18 +251,18 @@ class AutoPolicy(Policy):
 
 
 def centre_and_variance(history: History) -> tuple[float, float]:
-    """Returns the mean of all rewards and their variance about it; 1 where that is not a number > 0."""
+    """Returns the mean of all rewards and their variance about it; 1 where they are as good as equal."""
     counts, means = history.count_array(), history.mean_array()
     centre = float(counts @ means / counts.sum())
     about = means - centre
     variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
-    return centre, variance if isfinite(variance) and variance > 0 else 1.0
+    return centre, variance if variance > LEAST_SPREAD**2 else 1.0
 
 
 def is_constant(history: History) -> bool:
-    """Returns whether all rewards are the same: nothing can be learned of kernels from them."""
-    means = history.mean_array()
-    return bool(np.ptp(means) == 0 and not np.any(history.scatters))
+    """Returns whether all rewards are as good as equal: nothing can be learned of kernels from them."""
+    spread, scatter = np.ptp(history.mean_array()), np.max(history.scatters, initial=0.0)
+    return bool(spread < LEAST_SPREAD and scatter < LEAST_SPREAD**2)
 
 
 def is_two_valued(history: History) -> bool:

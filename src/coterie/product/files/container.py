@@ -106,7 +106,7 @@ def read_container(path: Path) -> Content:
             return _content(path, file)
     except OSError as error:
         what, inside = f"{str(path)!r} cannot be loaded: {error.strerror or error}", path / USUAL
-        remedy = f"Pass {str(inside)!r}" if inside.is_file() else "Check the path"
+        remedy = f"Pass {str(inside)!r}" if os.path.isfile(inside) else "Check the path"
         raise SavedFileError(what, "a saved bandit is a file that can be read", remedy) from None
 
 

@@ -14,8 +14,10 @@ that they fail in a replay too. `replaying.py` reads it.
 
 import json
 import os
+import stat
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -114,6 +116,8 @@ class Journal:
             journal._write({"journal": journal.name, "format": FORMAT, "follows": bandit._mark})
             return journal.opened()
         except OSError as error:
+            with suppress(OSError):  # or a piece of a journal would be in the way of the next try
+                os.ftruncate(journal._handle, 0)
             journal.close()
             what, rule = f"{str(path)!r} cannot be begun: {error.strerror}", "a journal holds every change"
             raise JournalError(what, rule, "Make room, or give another path") from None
@@ -158,6 +162,7 @@ class Journal:
     def cut(self, end: End) -> None:
         """Drops what was written after this end, and goes on from there; can be repeated."""
         if self.is_forked:
+            self.end = end  # the file is the parent's
             return
         try:
             if os.fstat(self._handle).st_size != end.n_bytes:
@@ -207,6 +212,10 @@ def _held(path: Path) -> int:
     except OSError as error:
         what, rule = f"{str(path)!r} cannot be written: {error.strerror}", "a journal is a file in a folder that exists"
         raise JournalError(what, rule, "Make the folder, or give another path") from None
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        what, rule = f"{str(path)!r} is not a plain file", "a journal is read again, to the last line"
+        raise JournalError(what, rule, "Give the path of a file")
     try:
         _lock(handle)
     except BlockingIOError:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
+from time import monotonic, sleep
 from typing import BinaryIO
 
 from coterie.errors import SavedFileError
@@ -15,6 +16,8 @@ except ImportError:  # not on every system
     fcntl = None  # type: ignore[assignment] # and then nobody is waited for
 
 UNFINISHED = ".partial"
+LONGEST_WRITE = 60.0  # seconds, after which whoever has the lock is taken for one that hangs
+PAUSE = 0.005
 
 
 def not_written(path: Path, why: str) -> SavedFileError:
@@ -50,6 +53,17 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
         sync_folder(target.parent)
     except OSError as error:
         raise not_written(path, error.strerror or str(error)) from None
+
+
+def checked_path(path: str | Path) -> Path:
+    """Returns a path, or raises if no file can have this name: with a NUL in it, or text that cannot be encoded."""
+    try:
+        if b"\0" not in os.fsencode(path):
+            return Path(path)
+        why = "it has a NUL in it"
+    except UnicodeEncodeError:
+        why = "it has a character that no name can have"
+    raise SavedFileError(f"{str(path)!r} is no path: {why}", "a path is a text that the system can take", "Mend it")
 
 
 def sync_folder(folder: Path) -> None:
@@ -101,8 +115,18 @@ def _remove_when_left(partial: Path) -> None:
 
 
 def _lock(handle: int) -> None:
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX)
+    """Waits for the lock, for as long as somebody may be writing."""
+    if fcntl is None:
+        return
+    end = monotonic() + LONGEST_WRITE
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
+        except BlockingIOError:
+            if monotonic() > end:
+                raise BlockingIOError(11, f"somebody has been writing to it for {LONGEST_WRITE:g} seconds") from None
+            sleep(PAUSE)
 
 
 def _is_at(handle: int, path: Path) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, LARGEST_WEIGHT, WEIGHT_RULE
+from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, WEIGHT_RULE, is_weight
 from coterie.errors import ArmError, GraphError
 from coterie.graphs.columns import edge_columns
 from coterie.kernels.ranges import RESCALE
@@ -139,7 +139,7 @@ def _edge(
 
 def _weight(table: Table, number: int, cells: list[str], column: int) -> float:
     weight = as_number(cells[column])
-    if weight is None or not 0 <= weight <= LARGEST_WEIGHT:
+    if weight is None or not is_weight(weight):
         problem = f"the weight is {cells[column]!r}"
         raise table.wrong(number, problem, WEIGHT_RULE, "Correct or drop that line", column=column)
     return weight
