@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 Array = NDArray[np.float64]
 
 FLOOR = 1e-6  # of the largest: what numbers far below it are off by is rounding
+NOTHING = 1e-250  # numbers of this size have no digits to compare once they are multiplied
 
 
 def gap(one: Array | float, two: Array | float) -> float:
@@ -24,8 +25,8 @@ def gap(one: Array | float, two: Array | float) -> float:
         return inf
     with np.errstate(all="ignore"):
         sizes = np.abs(one) + np.abs(two)
-        scale = sizes + FLOOR * sizes.max(initial=0.0)
-        found = float(np.max(np.abs(one - two) / np.where(scale > 0, scale, 1.0), initial=0.0))
+        scale = sizes + FLOOR * sizes.max(initial=0.0) + NOTHING
+        found = float(np.max(np.abs(one - two) / scale, initial=0.0))
     return found if found < inf else inf  # NaN is no number to compare
 
 
@@ -40,7 +41,7 @@ def gap_of_matrices(one: Array, two: Array, scale: float | None = None) -> float
         return inf
     with np.errstate(all="ignore"):
         scale = float(np.abs(two).max(initial=0.0)) if scale is None else scale
-        found = float(np.abs(one - two).max(initial=0.0) / (scale or 1.0))
+        found = float(np.abs(one - two).max(initial=0.0) / (scale + NOTHING))
     return found if found < inf else inf
 
 

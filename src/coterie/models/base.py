@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array, Drift
-from coterie.errors import FAILURES, DimensionError, ParameterError, PrecisionError, RewardError
+from coterie.errors import FAILURES, DimensionError, NumericalError, ParameterError, PrecisionError, RewardError
 from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
@@ -17,7 +17,7 @@ from coterie.models.history import History
 Index = NDArray[np.intp]
 
 DRIFT_TOLERANCE = 1e-8
-SAME, EPS = 1e-7, 2.3e-16
+SAME, NEAR, EPS = 1e-7, 1e-3, 2.3e-16
 LARGEST_VARIANCE = 1e4 * LARGEST_REWARD**2  # a prior may guess more than there is
 LARGEST_RATIO = 1e12
 
@@ -176,13 +176,20 @@ class Model(ABC):
         """
 
     def is_sound(self) -> bool:
-        """Returns whether the belief is the one that history and kernel give, up to rounding."""
+        """Returns whether the belief is the one that history and kernel give, up to rounding; raises if not even near.
+
+        Rounding grows as what is known beside what was. Beyond it lie beliefs that lost digits on their way, beside a
+        reward that was far too large or an edge that is very heavy: near, and better computed anew.
+        """
         ratio = self.max_variance * float(self.history.count_array().max(initial=0.0)) / self.noise_var
-        allowed = SAME + EPS * ratio * ratio  # rounding grows as what is known beside what was
-        try:
-            return self.mismatch() <= allowed
-        except FAILURES:
-            return False
+        off = self.mismatch()
+        if off <= NEAR:
+            return off <= SAME + EPS * ratio * ratio
+        raise NumericalError(
+            f"a belief on engine {self.engine!r} is off by {off:.2g} of what its history gives",
+            "it is the posterior of its rewards",
+            "Learn the rewards again",
+        )
 
     @property
     def n_users(self) -> int:

@@ -97,3 +97,42 @@ def test_a_child_reads_and_leaves_the_journal_to_its_parent(tmp_path: Path, poli
 @pytest.mark.parametrize("journal", [[], ["journal"]])
 def test_a_fork_while_other_threads_use_the_bandit_hangs_nobody(tmp_path: Path, journal: list[str]) -> None:
     run(tmp_path, WHILE_USED, "lk-gp-ucb", *journal)
+
+
+ADDING = """
+bandit = ct.Bandit(graph=graph, arms=arms, policy="lk-gp-ucb", engine="sparse")
+sys.setswitchinterval(1e-6)
+stop, number = threading.Event(), [0]
+
+def use():
+    while not stop.is_set():
+        number[0] += 1
+        bandit.add_user(f"new-{number[0]}", friends={"ana": 1.0})
+
+thread = threading.Thread(target=use)
+thread.start()
+codes = [in_child(lambda: bandit.add_user("of-child", friends={"bo": 1.0})) for _ in range(25)]
+stop.set()
+thread.join()
+assert codes == [0] * 25, codes
+"""
+
+LET_GO = """
+bandit = ct.Bandit(graph=graph, arms=arms, policy="lk-gp-ucb", journal="journal")
+bandit.save("snapshot")
+child = os.fork()
+if not child:
+    signal.pause()
+del bandit
+assert ct.Bandit.load("snapshot", journal="journal").n_decisions == 0
+os.kill(child, signal.SIGKILL)
+"""
+
+
+def test_a_fork_while_users_are_added_hangs_nobody(tmp_path: Path) -> None:
+    pytest.importorskip("numba")
+    run(tmp_path, ADDING)
+
+
+def test_a_child_does_not_keep_the_journal_locked(tmp_path: Path) -> None:
+    run(tmp_path, LET_GO)

@@ -151,3 +151,26 @@ def test_a_journal_without_room_for_a_line_is_told_when_a_bandit_is_loaded(
         Bandit.load(tmp_path / "b", journal=tmp_path / "j")
     monkeypatch.undo()
     assert Bandit.load(tmp_path / "b", journal=tmp_path / "j").n_rewards == 1
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800x", "x" * 300])
+def test_what_is_no_path_is_told(tmp_path: Path, name: str) -> None:
+    bandit = make()
+    path = f"{tmp_path}/{name}"
+    for call in (bandit.save, bandit.export, Bandit.load, lambda journal: make(journal=journal)):
+        with pytest.raises(SavedFileError, match="is no path"):
+            call(path)
+
+
+@pytest.mark.parametrize("path", ["/dev/null", "/dev/full"])
+def test_a_journal_is_a_plain_file(path: str) -> None:
+    with pytest.raises(JournalError, match="not a plain file"):
+        make(journal=path)
+
+
+def test_a_journal_that_could_not_be_begun_is_not_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", lambda handle, content: os.pwrite(handle, content[:9], 0))
+        with pytest.raises(JournalError, match="cannot be begun"):
+            make(journal=tmp_path / "journal")
+    assert make(journal=tmp_path / "journal").decide("ana").id == 0

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import ENAMETOOLONG
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 from time import monotonic, sleep
@@ -56,14 +57,25 @@ def replacing(path: Path) -> Iterator[BinaryIO]:
 
 
 def checked_path(path: str | Path) -> Path:
-    """Returns a path, or raises if no file can have this name: with a NUL in it, or text that cannot be encoded."""
+    """Returns a path, or raises if no file can have this name.
+
+    Examples:
+        >>> checked_path("x" * 300)
+        Traceback (most recent call last):
+        coterie.errors.SavedFileError: 'xxx...' is no path: its name is too long; a path is a name that the system ...
+    """
     try:
-        if b"\0" not in os.fsencode(path):
-            return Path(path)
-        why = "it has a NUL in it"
-    except UnicodeEncodeError:
-        why = "it has a character that no name can have"
-    raise SavedFileError(f"{str(path)!r} is no path: {why}", "a path is a text that the system can take", "Mend it")
+        os.lstat(path)
+    except ValueError as error:  # a NUL, or a character that cannot be encoded
+        raise _no_path(path, str(error)) from None
+    except OSError as error:
+        if error.errno == ENAMETOOLONG:
+            raise _no_path(path, "its name is too long") from None
+    return Path(path)
+
+
+def _no_path(path: str | Path, why: str) -> SavedFileError:
+    return SavedFileError(f"{str(path)!r} is no path: {why}", "a path is a name that the system can take", "Mend it")
 
 
 def sync_folder(folder: Path) -> None:
