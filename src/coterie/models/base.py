@@ -1,7 +1,7 @@
 """The contract of every model, and the checks at its doors."""
 
 from abc import ABC, abstractmethod
-from math import log1p
+from math import inf, log1p
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from coterie.models.history import History
 Index = NDArray[np.intp]
 
 DRIFT_TOLERANCE = 1e-8
-SAME, NEAR, EPS = 1e-7, 1e-3, 2.3e-16
+SAME, EPS = 1e-7, 2.3e-16
 LARGEST_VARIANCE = 1e4 * LARGEST_REWARD**2  # a prior may guess more than there is
 LARGEST_RATIO = 1e12
 
@@ -74,6 +74,7 @@ class Model(ABC):
     """
 
     engine: ClassVar[str]
+    near: ClassVar[float] = inf  # how far off a belief may be that is told by its history, its kernel being known
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         self.kernel = kernel
@@ -176,15 +177,15 @@ class Model(ABC):
         """
 
     def is_sound(self) -> bool:
-        """Returns whether the belief is the one that history and kernel give, up to rounding; raises if not even near.
+        """Returns whether the belief is what history and kernel give, up to rounding; raises if it is not even `near`.
 
         Rounding grows as what is known beside what was. Beyond it lie beliefs that lost digits on their way, beside a
-        reward that was far too large or an edge that is very heavy: near, and better computed anew.
+        reward that was far too large or an edge that is very heavy: they are better computed anew.
         """
         ratio = self.max_variance * float(self.history.count_array().max(initial=0.0)) / self.noise_var
-        off = self.mismatch()
-        if off <= NEAR:
-            return off <= SAME + EPS * ratio * ratio
+        allowed, off = SAME + EPS * ratio * ratio, self.mismatch()
+        if off <= max(allowed, self.near):
+            return off <= allowed
         raise NumericalError(
             f"a belief on engine {self.engine!r} is off by {off:.2g} of what its history gives",
             "it is the posterior of its rewards",

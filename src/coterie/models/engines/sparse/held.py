@@ -28,6 +28,7 @@ class Held(ConditionedModel):
     """Options and parts: made, taken apart for saving, and put together again. `SparseModel` says what they are for."""
 
     engine = "sparse"
+    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
     stages = False
     kernel: GraphKernel
     history: Table
