@@ -81,20 +81,12 @@ def journalled(method: Method[P, R]) -> Method[P, R]:
 
 def atomic(method: Method[P, R]) -> Method[P, R]:
     """Returns a method that leaves a bandit as it was if it raises; it has no line in the journal."""
-
-    def made(bandit: "Bandit", args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        return method(bandit, *args, **kwargs)
-
-    return _whole_or_not(method, made)
+    return _whole_or_not(method, _called(method))
 
 
 def reading(method: Method[P, R]) -> Method[P, R]:
     """Returns a method that nobody changes the bandit during, after what an interrupted change left is mended."""
-
-    def made(bandit: "Bandit", args: tuple[Any, ...], kwargs: dict[str, Any]) -> R:
-        return method(bandit, *args, **kwargs)
-
-    return _locked(method, made)
+    return _locked(method, _called(method))
 
 
 @contextmanager
@@ -120,6 +112,10 @@ def up_to_date(bandit: "Bandit", due: bool) -> Iterator[Policy]:
     except BaseException:  # whatever it was, an interrupt too
         roll_back(bandit)
         raise
+
+
+def _called(method: Callable[..., Any]) -> Made:
+    return lambda bandit, args, kwargs: method(bandit, *args, **kwargs)
 
 
 def _whole_or_not(method: Method[P, R], made: Made) -> Method[P, R]:
