@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from time import monotonic, sleep
+from time import monotonic
 
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
+from coterie.product.files.whole import is_at, lock
 
 WAIT = 10.0
-PAUSE = 0.02
 
 
 @contextmanager
@@ -41,26 +41,16 @@ def _locked(path: Path, until: float) -> Iterator[None]:
             raise SavedFileError(what, rule, "Make one with: coterie init") from None
         try:
             _lock(handle, path, until)
-            if _is_at(handle, path):
+            if is_at(handle, path):
                 yield
                 return
         finally:
             os.close(handle)
 
 
-def _is_at(handle: int, path: Path) -> bool:
-    return path.exists() and os.path.samestat(os.fstat(handle), path.stat())
-
-
 def _lock(handle: int, path: Path, until: float) -> None:
-    import fcntl  # not on every system, and nothing else needs it
-
-    while True:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return
-        except BlockingIOError:
-            if monotonic() > until:
-                rule = "one program at a time changes a saved bandit"
-                raise SavedFileError(f"{str(path)!r} is in use", rule, "Try again when it is done") from None
-        sleep(PAUSE)
+    try:
+        lock(handle, until=until)
+    except BlockingIOError:
+        rule = "one program at a time changes a saved bandit"
+        raise SavedFileError(f"{str(path)!r} is in use", rule, "Try again when it is done") from None

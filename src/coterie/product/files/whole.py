@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from errno import ENAMETOOLONG
+from errno import EAGAIN, ENAMETOOLONG
 from pathlib import Path
 from stat import S_IMODE, S_ISDIR, S_ISREG
 from time import monotonic, sleep
@@ -106,8 +106,8 @@ def _new_and_locked(partial: Path) -> BinaryIO:
         except FileExistsError:
             _remove_when_left(partial)
             continue
-        _lock(file.fileno())
-        if _is_at(file.fileno(), partial):
+        lock(file.fileno(), until=monotonic() + LONGEST_WRITE)
+        if is_at(file.fileno(), partial):
             return file
         file.close()  # somebody took it for one that was left
 
@@ -119,29 +119,29 @@ def _remove_when_left(partial: Path) -> None:
     except FileNotFoundError:
         return
     try:
-        _lock(handle)
-        if _is_at(handle, partial):
+        lock(handle, until=monotonic() + LONGEST_WRITE)
+        if is_at(handle, partial):
             partial.unlink()
     finally:
         os.close(handle)
 
 
-def _lock(handle: int) -> None:
-    """Waits for the lock, for as long as somebody may be writing."""
+def lock(handle: int, *, until: float) -> None:
+    """Waits for the lock of a file, which ends with the process that holds it; raises BlockingIOError after that time."""
     if fcntl is None:
         return
-    end = monotonic() + LONGEST_WRITE
     while True:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
         except BlockingIOError:
-            if monotonic() > end:
-                raise BlockingIOError(11, f"somebody has been writing to it for {LONGEST_WRITE:g} seconds") from None
+            if monotonic() > until:
+                raise BlockingIOError(EAGAIN, "somebody has been writing to it for too long") from None
             sleep(PAUSE)
 
 
-def _is_at(handle: int, path: Path) -> bool:
+def is_at(handle: int, path: Path) -> bool:
+    """Returns whether an open file is still the one that has this name."""
     try:
         return os.path.samestat(os.fstat(handle), path.lstat())
     except FileNotFoundError:
