@@ -127,7 +127,7 @@ def _remove_when_left(partial: Path) -> None:
 
 
 def lock(handle: int, *, until: float) -> None:
-    """Waits for the lock of a file, which ends with the process that holds it; raises BlockingIOError after that time."""
+    """Waits for the lock of a file, which ends with the process that holds it, or raises BlockingIOError."""
     if fcntl is None:
         return
     while True:
