@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Hashable
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,18 @@ def checked_psd(matrix: Any, size: int | None, *, what: str) -> Array:
             "Clip its spectrum at zero, or use another kernel",
         )
     return out
+
+
+class Neighbourhood(NamedTuple):
+    """A user and those nearest to them.
+
+    Attributes:
+        users: The user first, then the others, the nearest first.
+        cov: The covariance among them.
+    """
+
+    users: Index
+    cov: Array
 
 
 class JointKernel(ABC):
@@ -131,6 +143,25 @@ class JointKernel(ABC):
         """Returns the prior variances of a list of pairs."""
         return np.asarray(self.user_cov[users, users] * self.arm_diag(arms))
 
+    def user_block(self, users: Index) -> Array:
+        """Returns the covariance among a few users."""
+        return np.asarray(self.user_cov[np.ix_(users, users)])
+
+    def neighbourhood(self, user: int, n_rows: Index, enough: int) -> Neighbourhood:
+        """Returns the user, then those who covary most with them and have rows, until there are enough; and their cov.
+
+        Args:
+            user: Whose neighbourhood.
+            n_rows: How many rows each user has.
+            enough: How many rows the others are wanted for.
+        """
+        known = np.flatnonzero(n_rows)
+        known = known[known != user]
+        nearest = known[np.argsort(-self.user_cov[user].take(known), kind="stable")]
+        wanted = int(np.searchsorted(np.cumsum(n_rows[nearest]), enough - int(n_rows[user]))) + 1
+        users = np.concatenate([[user], nearest[:wanted]])
+        return Neighbourhood(users, self.user_block(users))
+
 
 class OnPool(JointKernel):
     """A joint kernel on a finite pool: arms are integers, the rows of the pool."""
@@ -193,6 +224,8 @@ class PoolKernel(OnPool):
 
     def arm_cross(self, arms: Index, others: Index) -> Array:
         """Returns K_x between two lists of rows."""
+        if 2 * len(others) < self.n_arms:  # or whole rows would be copied
+            return self.arm_cov.take(arms[:, None] * self.n_arms + others)
         return self.arm_cov[arms].take(others, axis=1)
 
     def arm_diag(self, arms: Index) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
+from coterie.kernels.additive import EvaluatedPool
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.groups import GroupKernel
 from coterie.kernels.joint import JointKernel, PoolKernel
@@ -20,6 +21,7 @@ from coterie.models.engines.groups import GroupsModel
 from coterie.models.engines.hybrid import HybridModel
 from coterie.models.engines.kinds import merged
 from coterie.models.engines.linear import LinearModel
+from coterie.models.engines.local import LocalModel
 from coterie.models.engines.sparse import SparseModel
 from coterie.models.memory import available_memory
 from coterie.models.need import check_whole
@@ -31,6 +33,7 @@ ENGINES: Mapping[str, type[Model]] = {
     "grid": GridModel,
     "hybrid": HybridModel,
     "linear": LinearModel,
+    "local": LocalModel,
 }
 # On a GroupKernel and a GraphKernel: these need no matrix over users, and know none.
 LARGE_ENGINES: Mapping[str, type[Model]] = {"groups": GroupsModel, "sparse": SparseModel}
@@ -42,6 +45,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
+    "local": frozenset({"near_rows", "trend_features"}),
     "groups": frozenset(),
     "sparse": frozenset({"eps", "accuracy", "max_work", "certified", "keeps_common"}),
 }
@@ -82,6 +86,8 @@ def choose_engine(
         >>> choose_engine(PoolKernel(np.ones((200, 200)), np.eye(50))).engine     # 200 users who are one
         'grid'
     """
+    if isinstance(kernel, EvaluatedPool):
+        return EngineChoice("local", "chosen because no matrix over all users or arms is to be made")
     if isinstance(kernel, GraphKernel):
         return EngineChoice("sparse", "chosen because the graph itself stands for the covariance of all users")
     if isinstance(kernel, GroupKernel):

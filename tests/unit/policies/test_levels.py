@@ -11,7 +11,7 @@ from coterie.models import History
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import is_constant, is_two_valued
-from coterie.policies.auto.lengthscales import MOST_MISSED, missed_share, shortest_lengthscale
+
 from coterie.policies.auto.levels import is_uneven
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper, Parts

@@ -16,7 +16,7 @@ from coterie.models.base import checked_binary
 from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.learner import CORNERS_UNTIL, FIRST_FIT, AutoPolicy, Index
+from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy, Index
 from coterie.policies.auto.parts import Hyper, Parts
 from coterie.policies.considered import Considered
 
@@ -164,7 +164,7 @@ class BernoulliPolicy(AutoPolicy):
             if t >= FIRST_FIT:
                 evidence = BernoulliEvidence(self.parts, self.trials, level, rows=self._sample(t, MOST_PAIRS))
                 start = self.hyper if self.fits else prior.centre
-                hyper, _ = fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)
+                hyper, _ = fit(evidence, prior, start)
             held = self.sites()
             start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))
             self._retune(self.parts.kernel(hyper), level, start_sites)

@@ -11,6 +11,7 @@ from coterie.contracts import Array
 from coterie.policies.auto.parts import Hyper, KernelParts
 
 STEPS = 25
+CLIMBS = 2
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NONE = -60.0  # the log variance of a part that is not there
@@ -47,9 +48,9 @@ class Prior:
         third = log(variance / 3)
         ridge = log(max(first_ridge(parts.mean_degree), parts.least_ridge))
         lengthscale = log(max(parts.median_distance, parts.shortest))
-        centre = Hyper(third, third, third, ridge, lengthscale, -1.0, log(0.1), log(0.1 * variance))
+        centre = Hyper(third, third, third, ridge, lengthscale, -1.0, log(0.1), log(0.35 * variance))
         shortest, least_ridge = (log(least) if least > 0 else -inf for least in (parts.shortest, parts.least_ridge))
-        spread = Hyper(3.0, 3.0, 3.0, 1.5, 0.7, 2.0, 2.0, 2.5)
+        spread = Hyper(2.0, 2.0, 2.0, 1.5, 0.5, 2.0, 2.0, 0.8)
         if two_valued:
             centre, spread = (
                 centre._replace(noise=log(MOSTLY * variance)),
@@ -90,14 +91,17 @@ class Explaining(Protocol):
         ...
 
 
-def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> tuple[Hyper, float]:
+def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = True) -> tuple[Hyper, float]:
     """Returns the hyperparameters of the highest posterior density found, and its logarithm.
+
+    It climbs from the best two of the start and three corners, of which each has most of the variance in one part: a
+    warm start alone would stay with whatever few rewards seemed to say.
 
     Args:
         evidence: Of the rewards.
         prior: Of the hyperparameters.
-        start: Where to climb from.
-        corners: Whether to climb from three corners as well.
+        start: A warm start.
+        corners: Whether to look at the corners too.
     """
     bounds = prior.bounds()
     low, high = np.array(bounds).T
@@ -107,10 +111,12 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool) -> t
         weight, pull = prior.value_and_gradient(point)
         return (-(value + weight), -(gradient + pull)) if np.isfinite(value) else (1e300, np.zeros(len(point)))
 
-    found, options = [], {"maxiter": STEPS}
     begun = Hyper(*(centre if value == NONE else value for value, centre in zip(start, prior.centre, strict=True)))
-    for begin in [begun, *(prior.corners() if corners else [])]:
-        result = minimize(loss, np.clip(begin, low, high), jac=True, method="L-BFGS-B", bounds=bounds, options=options)
+    starts = [np.clip(each, low, high) for each in (begun, *(prior.corners() if corners else ()))]
+    ranked = sorted(range(len(starts)), key=lambda which: loss(starts[which])[0])
+    found, options = [], {"maxiter": STEPS}
+    for which in ranked[:CLIMBS]:
+        result = minimize(loss, starts[which], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))
     least, best = min(found)
     return best, -least

@@ -23,7 +23,6 @@ from coterie.policies.same import check_same
 
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
-CORNERS_UNTIL = 200
 MOST_PAIRS = 1500
 
 Index = NDArray[np.intp]
@@ -215,9 +214,9 @@ class AutoPolicy(Policy):
             return
         self._adopt(t, hyper, shift)
 
-    def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:
+    def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:  # noqa: ARG002
         """Returns the hyperparameters that t rewards call for."""
-        return fit(evidence, prior, start, corners=t <= CORNERS_UNTIL)[0]
+        return fit(evidence, prior, start)[0]
 
     def _prior(self, variance: float) -> Prior:
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""

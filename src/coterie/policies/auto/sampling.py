@@ -10,8 +10,8 @@ from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.models import History
 
-WHOLE = 2_000  # users of a graph that is looked at as a whole
-MOST_USERS, MOST_PAIRS, BALLS = 700, 1_500, 4
+WHOLE = 400  # users of a graph that is looked at as a whole
+MOST_USERS, MOST_PAIRS, BALLS = 300, 400, 4
 
 Index = NDArray[np.intp]
 

@@ -13,7 +13,6 @@ from coterie.models.choose import LARGE_ENGINES, OPTIONS
 from coterie.models.large import Sizes, is_for_sparse
 from coterie.models.memory import check_users_fit
 from coterie.models.need import check_whole
-from coterie.policies.auto.fitting import first_ridge
 
 FEATURE_OPTIONS = ("feature_error", "max_features")
 
@@ -47,23 +46,6 @@ def suited_engine(
         sizes_of(users, graph, arm_kernel, arms), expected_rounds=expected_rounds, memory_limit=limit
     )
     return ("sparse" if verdict.sparse else engine), verdict.why
-
-
-def suited_for_auto(
-    engine: str,
-    graph: UserGraph,
-    arms: ArmPool,
-    expected_rounds: int | None,
-    engine_options: Mapping[str, Any] | None,
-    *,
-    bernoulli: bool,
-) -> tuple[str, str]:
-    """Returns the same for a policy that learns its ridge: by the one it starts from."""
-    if bernoulli:
-        check_users_fit(graph.n_users)
-        return engine, ""
-    users = Green(laplacian_ridge=first_ridge(float(np.mean(graph.degrees))))
-    return suited_engine(engine, users, graph, SquaredExponential(), arms, expected_rounds, engine_options)
 
 
 def sizes_of(users: Green, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool) -> Sizes:

@@ -12,8 +12,11 @@ from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, 
 from coterie.kernels.arm import median_distance
 from coterie.kernels.graph import GraphKernel, graph_kernel
 from coterie.kernels.groups import group_kernel
+from coterie.models import Model, make_model
+from coterie.models.choose import LARGE_ENGINES
+from coterie.models.engines.local import LocalModel
 from coterie.models.memory import check_users_fit
-from coterie.policies.auto import AutoPolicy, make_auto_policy, make_bernoulli_policy, make_large_auto_policy
+from coterie.policies.auto import AutoPolicy, make_auto_policy, make_background_auto_policy, make_bernoulli_policy
 from coterie.policies.following.clusters import Clusters
 from coterie.policies.following.followers import Follower, ScheduledNoise
 from coterie.policies.following.joined import JoinedClusters, joined_at_first
@@ -75,17 +78,33 @@ def checked_likelihood(likelihood: Any, name: str, recipe: Recipe) -> str:
     return likelihood
 
 
-def auto_maker(engine: str, features: Mapping[str, Any], *, bernoulli: bool) -> Callable[..., AutoPolicy]:
+def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
     """Returns what makes a policy that learns its hyperparameters, for this engine and likelihood."""
-    if engine != "sparse":
-        return make_bernoulli_policy if bernoulli else make_auto_policy
-    if bernoulli:
+    if engine in LARGE_ENGINES:
         raise ParameterError(
-            "likelihood 'bernoulli' was asked for with engine 'sparse'",
-            "that engine learns with Gaussian noise only",
-            "Leave the likelihood out: rewards of 0 and 1 are learned as numbers; or use another engine",
+            f"engine {engine!r} was asked for with a policy that learns its hyperparameters",
+            "these run on 'local' at any size, or on an exact engine by name",
+            "Leave the engine out",
         )
-    return partial(make_large_auto_policy, features=features)
+    if bernoulli:
+        return make_bernoulli_policy
+    return make_background_auto_policy if engine in ("auto", "local") else make_auto_policy
+
+
+def model_maker(
+    engine: str, expected_rounds: int | None, engine_options: Mapping[str, Any] | None, *, bernoulli: bool
+) -> Callable[..., Model]:
+    """Returns what makes the model of a policy that learns its hyperparameters, on a kernel."""
+    made = partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
+    if engine != "auto" or bernoulli:
+        return made
+
+    def bounded(kernel: JointKernel, *, noise_var: float) -> Model:
+        model = LocalModel(kernel, noise_var=noise_var)
+        model.reason = "chosen because its cost is bounded, whatever the sizes"
+        return model
+
+    return bounded
 
 
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:

@@ -8,10 +8,11 @@ from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
+from coterie.models.memory import check_users_fit
 from coterie.models.need import check_whole
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
 from coterie.policies.following.schedules import SpectralSchedule
-from coterie.policies.making.engines import feature_options, suited_engine, suited_for_auto
+from coterie.policies.making.engines import feature_options, suited_engine
 from coterie.policies.making.groups import suited_groups
 from coterie.policies.making.ingredients import (
     auto_maker,
@@ -20,6 +21,7 @@ from coterie.policies.making.ingredients import (
     clusters_for,
     joint_kernel_for,
     learned_similarity,
+    model_maker,
     pool_for_auto,
     refuse_unused,
     scheduled_noise,
@@ -133,11 +135,11 @@ def make_policy(
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
-        suited, why = suited_for_auto(engine, graph, pool, expected_rounds, engine_options, bernoulli=bernoulli)
-        features, engine_options = feature_options(engine, engine_options)
-        rounds = expected_rounds
-        made = partial(make_model, engine=engine, why=why, expected_rounds=rounds, engine_options=engine_options)
-        return auto_maker(suited, features, bernoulli=bernoulli)(
+        maker = auto_maker(engine, bernoulli=bernoulli)
+        if bernoulli or engine not in ("auto", "local"):
+            check_users_fit(graph.n_users)
+        made = model_maker(engine, expected_rounds, engine_options, bernoulli=bernoulli)
+        return maker(
             make=made,
             name=name,
             graph=graph,

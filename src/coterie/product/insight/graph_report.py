@@ -18,7 +18,7 @@ from coterie.models import History
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import centre_and_variance, is_two_valued
-from coterie.policies.auto.neighbourhoods import FEW, Neighbourhoods
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper, Parts
 from coterie.policies.auto.sampling import Sample, draw_sample
 
@@ -218,15 +218,15 @@ def _best_bernoulli(graph: UserGraph, *, arms: ArmPool, history: History) -> flo
         return 0.0
     parts = Parts.of(graph, arms)
     likely = BernoulliEvidence(parts, history, level_of(history))
-    return fit(likely, logit_prior(parts), logit_prior(parts).centre, corners=True)[1]
+    return fit(likely, logit_prior(parts), logit_prior(parts).centre)[1]
 
 
 def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, sample: Sample | None = None) -> float:
     if sample is None:
         return 0.0
     ground = Neighbourhoods(graph, arms)
-    prior = Prior.of(ground, centre_and_variance(history)[1], two_valued=graph.n_users > FEW and is_two_valued(history))
-    return fit(ground.sampled_evidence(history, sample), prior, prior.centre, corners=True)[1]
+    prior = Prior.of(ground, centre_and_variance(history)[1], two_valued=is_two_valued(history))
+    return fit(ground.sampled_evidence(history, sample), prior, prior.centre)[1]
 
 
 def homophily(graph: UserGraph, history: History, n_arms: int, *, seed: int) -> tuple[float | None, float | None]:

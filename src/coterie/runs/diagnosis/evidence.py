@@ -70,7 +70,7 @@ def fit_parts(ground: Neighbourhoods, seen: Seen) -> Fitted:
     if not ground.graph.n_edges:
         blocks = [Without(block, "graph", prior) for block in blocks]
     whole = Together(blocks)
-    start = fit(Together(blocks[:FIRST_BLOCKS]), prior, prior.centre, corners=True)[0]
+    start = fit(Together(blocks[:FIRST_BLOCKS]), prior, prior.centre)[0]
     best = _climbed(whole, prior, start)
     names = [name for name in ("graph", "own", "common") if name != "graph" or ground.graph.n_edges]
     less = {name: Without(whole, name, prior) for name in names}

@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import LARGEST_REWARD
-from coterie.graphs import Difference
 from coterie.models import SparseModel
 from coterie.models.agreement import gap_of_rows
 from coterie.models.choose import LARGE_ENGINES
-from coterie.policies.auto.later import later_steps
 from coterie.product.events import Memory
 
 SAME = 1e-7  # of the largest reward
@@ -72,25 +70,8 @@ def _check_belief(saved: dict[str, Any]) -> None:
         given = {name: (SparseModel.__init__.__kwdefaults__ or {})[name] for name in ACCURACIES} | given
     if engine != "auto" or model["engine"] == "sparse":
         _check(all(model.get(name, value) == value for name, value in given.items()), "its engine has other options")
-    _check("kernel" in belief or model["engine"] in LARGE_ENGINES, "its kernel is missing")
+    _check("kernel" in belief or model["engine"] in (*LARGE_ENGINES, "local"), "its kernel is missing")
     _check_history(saved)
-    if belief.get("begun") is not None:
-        _check_begun(belief["begun"], len(saved["users"]))
-
-
-def _check_begun(begun: dict[str, Any], n_users: int) -> None:
-    """Raises unless a fit that goes on began on a graph that became the one there is, and met its users only."""
-    graph, there = begun.get("graph"), n_users
-    if graph is not None:
-        there = len(graph["starts"]) - 1
-        check_graph(there, graph["starts"], graph["near"])
-    _check(np.all(begun["history"]["users"] < there), "a fit knows rewards of users that it does not know")
-    for step in later_steps(begun["later"]):
-        if isinstance(step, Difference):
-            there += step.newcomers
-        met = [end for edge in step.edges for end in edge[:2]] if isinstance(step, Difference) else [step[0]]
-        _check(all(user < there for user in met), "a fit met users before they came")
-    _check(there == n_users, "a fit is on a graph of other users")
 
 
 def _check_history(saved: dict[str, Any]) -> None:

@@ -155,6 +155,13 @@ GROUPS: Table = {
     "parted": Values(WHOLES, ("parted",), once=True),
     "sums": numbers("parted", "width+1", "width", by_rows=True),
 }
+LOCAL: Table = {
+    "near_rows": Whole(1),
+    "trend_features": Whole(1),
+    "chosen_for": numbers("chosen", least=5e-324),
+    "mean": numbers("size"),
+    "cov": numbers("size", "size"),
+}
 DENSE: Table = {
     "users": rows_of("users", "remembered"),
     "arms": rows_of("arms", "remembered"),
@@ -235,12 +242,23 @@ SPARSE = Fields(
         "sums_are_old": FLAG,
     },
 )
-LOCAL = ("size", "width", "kinds", "factored", "scored", "remembered", "user features", "arm features", "pairs")
+OWN_SIZES = (
+    "size",
+    "width",
+    "chosen",
+    "kinds",
+    "factored",
+    "scored",
+    "remembered",
+    "user features",
+    "arm features",
+    "pairs",
+)
 
 
 def engine(*parts: Table, **optional: Kind) -> Fields:
     """Returns what a model of an engine is; its sizes are its own."""
-    return Fields({name: kind for part in parts for name, kind in part.items()}, optional, own=LOCAL)
+    return Fields({name: kind for part in parts for name, kind in part.items()}, optional, own=OWN_SIZES)
 
 
 STAGES = {name: engine(HYBRID, {"inner": Fields(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
@@ -253,6 +271,7 @@ MODEL = Tagged(
         "hybrid": Tagged("stage", STAGES),
         "features": engine(CONDITIONED, FEATURES),
         "linear": engine(CONDITIONED, LINEAR),
+        "local": engine(CONDITIONED, LOCAL),
         "groups": engine(CONDITIONED, GROUPS),
         "sparse": engine(SPARSE.kinds, **SPARSE.optional),
     },
@@ -262,8 +281,6 @@ MODEL = Tagged(
 
 HYPER = Fields(dict.fromkeys(Hyper._fields, Real(-1000, 700)))  # logarithms
 FITS = ListOf(Fields({"rewards": Whole(), "hyper": HYPER}))
-EDGE = Row((Whole(0, "users"), Whole(0, "users"), Real(0), Real(0)))
-EDGES = Fields({"at": Whole(), "newcomers": Whole(), "edges": ListOf(EDGE)})
 BEGUN = Fields(
     {
         "started": Whole(),
@@ -275,30 +292,8 @@ BEGUN = Fields(
                 "users": ListOf(Whole(0, "users"), "later"),
                 "arms": ListOf(Whole(0, "arms"), "later"),
                 "values": ListOf(Real(), "later"),
-            },
-            {"changes": ListOf(EDGES)},
+            }
         ),
-    },
-    {
-        "graph": Maybe(
-            Fields(
-                {
-                    "starts": Values(WHOLES, ("before+1",), least=0),
-                    "near": rows_of("before", "entries before"),
-                    "weights": numbers("entries before", least=0),
-                }
-            )
-        )
-    },
-)
-GRAPH_KERNEL = Fields(
-    {
-        "features": numbers("arms", "graph width"),
-        "laplacian_ridge": POSITIVE,
-        "normalised": FLAG,
-        "feature_error": Real(0),
-        "own": Real(0),
-        "common": Real(0),
     }
 )
 BELIEF = Fields(
@@ -316,7 +311,6 @@ BELIEF = Fields(
         "settled_at": Whole(),
         "moved": Real(0),
         "trials": HISTORY,
-        "graph_kernel": GRAPH_KERNEL,
         "begun": Maybe(BEGUN),
         "scale": Real(0),
     },

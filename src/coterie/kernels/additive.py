@@ -1,0 +1,245 @@
+"""The kernel that `auto` learns, on graphs and pools of any size: no matrix over all users or all arms is ever made.
+
+    Ku = scale (L + ridge I)^-1 + own I + common 11',     Kx any arm kernel, evaluated where it is asked for
+
+`EvaluatedPool` has a matrix over users, and none over arms; `AdditiveKernel` has neither. A decision needs the covariance of a few users who are close to one another. Among them the graph part is that of the
+whole graph with the users one step beyond eliminated, and those farther away held at zero.
+"""
+
+from typing import Any, NamedTuple, NoReturn
+
+import numpy as np
+from scipy.linalg import lapack
+
+from coterie.contracts import Array
+from coterie.errors import KernelError
+from coterie.graphs import UserGraph
+from coterie.kernels.arm import ArmKernel
+from coterie.kernels.joint import Index, Neighbourhood, OnPool, checked_psd
+
+MOST_USERS = 64  # in a neighbourhood
+MOST_RINGS = 3
+MOST_BEYOND = 1024  # users beyond a neighbourhood who are eliminated; where there are more, all are held at zero
+
+
+class UserParts(NamedTuple):
+    """What the users' covariance is made of.
+
+    Attributes:
+        scale: What (L + ridge I)^-1 is multiplied by.
+        ridge: The paper's rho.
+        own: The variance of what is each user's own.
+        common: The variance of what all users have in common.
+        normalised: Whether L is the normalised Laplacian.
+    """
+
+    scale: float
+    ridge: float
+    own: float
+    common: float
+    normalised: bool
+
+
+class EvaluatedPool(OnPool):
+    """A joint kernel on a pool whose arm kernel is evaluated where it is asked for: no matrix over all arms.
+
+    Args:
+        user_cov: One row and column for each user.
+        arm_kernel: How alike two arms are, with numbers for its length-scales.
+        features: One row for each arm.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> kernel = EvaluatedPool(np.eye(2), Linear(), np.array([[1.0], [2.0]]))
+        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([0, 1]))
+        array([[2., 0.]])
+    """
+
+    def __init__(self, user_cov: Array, arm_kernel: ArmKernel, features: Array) -> None:
+        self.user_cov = user_cov
+        self._take_arms(arm_kernel, features)
+
+    def _take_arms(self, arm_kernel: ArmKernel, features: Array) -> None:
+        self.arm_kernel, self._features, self.n_arms = arm_kernel, features, len(features)
+        self._arm_variance = arm_kernel._diag(features)
+
+    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
+        return float(self._arm_variance.max())
+
+    def with_user_cov(self, user_cov: Array) -> "EvaluatedPool":
+        """Returns the same kernel with other user covariances."""
+        checked = checked_psd(user_cov, self.n_users, what="user covariance")
+        return EvaluatedPool(checked, self.arm_kernel, self._features)
+
+    def arm_cross(self, arms: Index, others: Index) -> Array:
+        """Returns K_x between two lists of rows."""
+        return self.arm_kernel._cross(self._features[arms], self._features[others])
+
+    def arm_diag(self, arms: Index) -> Array:
+        """Returns K_x(x, x) of these rows."""
+        return self._arm_variance.take(arms)
+
+
+class AdditiveKernel(EvaluatedPool):
+    """(scale [(L + ridge I)^-1]_uv + own [u = v] + common) Kx(x, x'), never written out.
+
+    Args:
+        graph: The users.
+        parts: What their covariance is made of.
+        arm_kernel: How alike two arms are, with numbers for its length-scales.
+        features: One row for each arm.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> graph, parts = UserGraph.from_edges([("ana", "bo")]), UserParts(1.0, 0.5, 0.0, 1.0, normalised=False)
+        >>> kernel = AdditiveKernel(graph, parts, Linear(), np.array([[1.0], [2.0]]))
+        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([1, 1]))
+        array([[8.8, 7.2]])
+    """
+
+    def __init__(self, graph: UserGraph, parts: UserParts, arm_kernel: ArmKernel, features: Array) -> None:
+        self.graph, self.parts = graph, parts
+        self._degrees = np.asarray(graph.degrees)
+        self._take_arms(arm_kernel, features)
+
+    @property
+    def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
+        """Never there: raises."""
+        raise KernelError(
+            f"the covariance of all {self.n_users} users was asked for",
+            "an AdditiveKernel never writes it out",
+            "Use engine 'local', or a PoolKernel where the graph is small",
+        )
+
+    @property
+    def n_users(self) -> int:
+        """Number of users."""
+        return self.graph.n_users
+
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether no two users have anything in common: a graph without edges, and no common part."""
+        return self.graph.n_edges == 0 and self.parts.common == 0
+
+    @property
+    def common(self) -> float:
+        """What all users' tastes vary by together."""
+        return self.parts.common
+
+    def user_variances(self) -> Array:
+        """Returns a lower bound of each user's prior variance: that of the graph part is 1 / (degree + ridge)."""
+        return np.asarray(self.parts.scale / (self._diagonal(self._degrees)) + self.parts.own + self.parts.common)
+
+    def user_variance(self, user: int) -> float:
+        """Returns that of one user. O(1)."""
+        diagonal = self._diagonal(self._degrees[user])
+        return float(self.parts.scale / diagonal + self.parts.own + self.parts.common)
+
+    def max_variance(self, met: list[Any]) -> float:
+        """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
+        users = self.parts.scale / self.parts.ridge + self.parts.own + self.parts.common
+        return users * self._largest_arm_variance(met)
+
+    def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
+        """Never possible: raises."""
+        raise KernelError(
+            "another user covariance was given to an AdditiveKernel", "its graph stands for it", "Make a kernel anew"
+        )
+
+    def cross(self, users: Index, arms: Any, other_users: Index, other_arms: Any) -> Array:
+        """Returns the covariances between two lists of pairs, their users taken as one neighbourhood."""
+        known, places = np.unique(np.concatenate([users, other_users]), return_inverse=True)
+        cov = self.user_block(known)
+        out = self.arm_cross(arms, other_arms)
+        out *= cov[np.ix_(places[: len(users)], places[len(users) :])]
+        return out
+
+    def cross_of_user(self, user: int, arms: Any, other_users: Index, other_arms: Any) -> Array:
+        """Returns the covariances of one user's arms with a list of pairs."""
+        return self.cross(np.full(len(arms), user), arms, other_users, other_arms)
+
+    def diag(self, users: Index, arms: Any) -> Array:
+        """Returns the prior variances of a list of pairs, each user's as in a neighbourhood of their own."""
+        known, places = np.unique(users, return_inverse=True)
+        own = np.array([self.user_block(np.array([user]))[0, 0] for user in known.tolist()])
+        return np.asarray(own[places] * self.arm_diag(arms))
+
+    def neighbourhood(self, user: int, n_rows: Index, enough: int) -> Neighbourhood:
+        """Returns the user, then those nearest with rewards, until they have enough rows; and their covariance."""
+        users = self._ball(user, n_rows, enough)
+        cov = self.user_block(users)
+        order = np.argsort(-cov[0, 1:], kind="stable") + 1  # its own comes first, whatever it is
+        order = np.concatenate([[0], order[n_rows[users[order]] > 0]])
+        return Neighbourhood(users[order], cov[np.ix_(order, order)])
+
+    def _ball(self, user: int, n_rows: Index, enough: int) -> Index:
+        """Returns a user with others around, ring by ring, those with rewards first; the first ring without, too."""
+        weights = self.graph.weights
+        starts, near, strength = weights.indptr, weights.indices, weights.data
+        ball, rows = [user], int(n_rows[user])
+        ring, met = [user], {user}
+        for depth in range(MOST_RINGS):
+            found: dict[int, float] = {}
+            for each in ring:
+                part = slice(starts[each], starts[each + 1])
+                ids, heavy = near[part], strength[part]
+                if depth or len(ids) > MOST_USERS:  # those without rewards are there to connect, close by only
+                    known = n_rows[ids] > 0
+                    if depth == 0 and np.count_nonzero(known) < MOST_USERS:
+                        known[np.argsort(-heavy, kind="stable")[:MOST_USERS]] = True
+                    ids, heavy = ids[known], heavy[known]
+                for other, weight in zip(ids.tolist(), heavy.tolist(), strict=True):
+                    if other not in met:
+                        found[other] = found.get(other, 0.0) + weight
+            ring = sorted(found, key=lambda other: (n_rows[other] == 0, -found[other], other))
+            ring = ring[: MOST_USERS - len(ball)]
+            ball += ring
+            met.update(ring)
+            rows += int(n_rows[ring].sum()) if ring else 0
+            if not ring or rows >= enough or len(ball) >= MOST_USERS:
+                break
+        return np.array(ball, dtype=np.intp)
+
+    def user_block(self, users: Index) -> Array:
+        """Returns the covariance among a few users, those beyond eliminated. O(users^3 + their edges)."""
+        precision = self._precision(users)
+        factor, failed = lapack.dpotrf(precision, lower=1)
+        if failed:
+            raise KernelError(
+                "the Laplacian of a neighbourhood has no Cholesky factor", "a ridge is large enough", "Raise the ridge"
+            )
+        inverse, _ = lapack.dpotri(factor, lower=1)
+        cov = self.parts.scale * (np.tril(inverse) + np.tril(inverse, -1).T) + self.parts.common
+        cov[np.diag_indices_from(cov)] += self.parts.own
+        return np.asarray(cov)
+
+    def _diagonal(self, degrees: Any) -> Any:
+        """Returns the diagonal of L + ridge I for users of these degrees."""
+        return (np.asarray(degrees > 0, dtype=float) if self.parts.normalised else degrees) + self.parts.ridge
+
+    def _precision(self, users: Index) -> Array:
+        """Returns L + ridge I among some users, the users one step beyond eliminated as far as they are few."""
+        weights, size = self.graph.weights, len(users)
+        starts, ends = weights.indptr[users], weights.indptr[users + 1]
+        lengths = ends - starts
+        out = np.zeros((size, size), order="F")
+        out[np.diag_indices(size)] = self._diagonal(self._degrees[users])
+        total = int(lengths.sum())
+        if total == 0:
+            return out
+        first = np.cumsum(lengths) - lengths
+        places = np.arange(total) - np.repeat(first - starts, lengths)
+        rows, near, entries = np.repeat(np.arange(size), lengths), weights.indices[places], weights.data[places]
+        if self.parts.normalised:
+            entries = entries / np.sqrt(self._degrees[near] * self._degrees[users][rows])
+        order = np.argsort(users, kind="stable")
+        at = np.minimum(np.searchsorted(users, near, sorter=order), size - 1)
+        columns = order[at]
+        inside = users[columns] == near
+        out[rows[inside], columns[inside]] -= entries[inside]
+        beyond, where = np.unique(near[~inside], return_inverse=True)
+        if 0 < len(beyond) <= MOST_BEYOND:
+            through = np.zeros((size, len(beyond)))
+            through[rows[~inside], where] = entries[~inside] / np.sqrt(self._diagonal(self._degrees[beyond]))[where]
+            out -= through @ through.T
+        return out

@@ -1,0 +1,443 @@
+"""The belief from the rewards near a user, exactly, and from all others through a few features: bounded cost.
+
+    f = trend + residual,   trend = F z with z ~ N(0, I),   residual ~ GP(0, K - F F')
+
+(`trend.py` has the features F.) All rewards condition z; given z, rewards of different blocks are independent, a block
+being some of a user's rows: a partially independent conditional. A decision takes the rows nearest to the user and
+krigs the residual from them exactly, given z:
+
+    mean = F z + r' Q^-1 (y - F_near z),   variance = residual's + h' Cov(z) h,   h = F - F_near' Q^-1 r
+
+with Q the residual's covariance of the near rows plus noise and r that with the candidates. So while there are no more
+rows than are near, it is the exact posterior; beyond, leaving rows out of the residual makes a belief wider, never
+narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds, a reward features^2, and
+both read no more: neither depends on how many users, arms or rewards there are, but for a look at who is near.
+"""
+
+from math import inf, log
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scipy.linalg import blas, lapack
+
+from coterie.algebra import cholesky, log_det_of_factor, solve_lower
+from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
+from coterie.contracts import Array
+from coterie.errors import FactorisationError
+from coterie.kernels.joint import JointKernel, OnPool
+from coterie.models.base import Index
+from coterie.models.conditioned import LOG_2PI, ConditionedModel
+from coterie.models.engines.exact import Grown
+from coterie.models.engines.local.trend import Trend
+from coterie.models.history import History
+from coterie.models.need import require_arms
+
+NEAR = 128  # rows that a decision takes as they are
+FEATURES = 256  # of the trend, at most
+BLOCK = 64  # rows of a user that are conditioned on together
+TREND_FROM = 1.5  # times the near rows: from then on there is a trend
+RENEWED_AFTER = 2.5  # times the rows that the trend was chosen for: it is chosen anew
+
+
+class _Near(NamedTuple):
+    """What the rows near a user say of some arms, given the trend's weights.
+
+    Attributes:
+        mean: Of each arm.
+        cross: h, a row for each arm; nothing without a trend.
+        residual: The residual's covariance of the arms, given the rows; or only its diagonal.
+    """
+
+    mean: Array
+    cross: Array
+    residual: Array
+
+
+class _Information(NamedTuple):
+    """What the rows say of the trend's weights: their posterior is N(P^-1 m, P^-1).
+
+    Attributes:
+        precision: P, the prior's included.
+        moment: m.
+        log_det: Of the rows' covariance given the weights.
+        surprise: y' S^-1 y with that covariance S.
+    """
+
+    precision: Array
+    moment: Array
+    log_det: float
+    surprise: float
+
+
+class LocalModel(ConditionedModel):
+    """Exact for the rows nearest to a user, by a trend of a few features for all others.
+
+    Args:
+        kernel: On a pool of arms.
+        noise_var: The noise variance of the rewards.
+        near_rows: How many rows a decision takes as they are.
+        trend_features: How many features the trend has at most.
+
+    Examples:
+        >>> from coterie.kernels.joint import PoolKernel
+        >>> model = LocalModel(PoolKernel(np.eye(1), np.eye(2)), noise_var=1.0)
+        >>> model.update(0, 1, 2.0)
+        >>> model.predict(0)
+        (array([0., 1.]), array([1.        , 0.70710678]))
+    """
+
+    engine = "local"
+    stages = False
+
+    def __init__(
+        self, kernel: JointKernel, *, noise_var: float = 0.01, near_rows: int = NEAR, trend_features: int = FEATURES
+    ) -> None:
+        super().__init__(require_arms(kernel, self.engine), noise_var=noise_var)
+        self.near_rows, self.trend_features = near_rows, trend_features
+        self._reset()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held by the belief."""
+        held = (self._users, self._arms, self._counts, self._means)
+        trend = 0 if self._trend is None else self._trend.nbytes
+        return int(sum(each.values.nbytes for each in held) + self._cov.nbytes + self._n_rows.nbytes + trend)
+
+    def explain(self) -> str:
+        """Returns in words which engine this is and why, and what it leaves out."""
+        rows = self._users.size
+        if self._trend is None:
+            return f"{super().explain()} Exact: all {rows} pairs are near enough."
+        return (
+            f"{super().explain()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they are, and "
+            f"all of them through {self._trend.size} features; what it leaves out makes it less certain, not more."
+        )
+
+    @property
+    def _pool(self) -> OnPool:
+        assert isinstance(self.kernel, OnPool)
+        return self.kernel
+
+    # The belief
+
+    def _reset(self) -> None:
+        self._trend: Trend | None = None
+        self._chosen_for = np.zeros(0)  # the counts of the rows that the trend was chosen for
+        self._cov, self._mean = np.zeros((0, 0)), np.zeros(0)
+        self._users, self._arms = Grown(np.empty(0, dtype=np.intp)), Grown(np.empty(0, dtype=np.intp))
+        self._counts, self._means = Grown(np.empty(0)), Grown(np.empty(0))
+        self._rows_of: dict[int, list[int]] = {}
+        self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
+
+    def _detach(self) -> None:
+        self._reset()
+
+    def rebuild(self) -> None:
+        """Computes the belief anew from the collapsed history, with a trend chosen for it."""
+        history = self.history
+        self._reset()
+        self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
+        self._info_gain, self._log_likelihood = self._sums(
+            *(self._choose_trend() if self._users.size > self.near_rows else self._all_together())
+        )
+
+    def _sums(self, log_det: float, surprise: float) -> tuple[float, float]:
+        """Returns information gain and log evidence from those of the rows' means."""
+        history, counts, noise = self.history, self._counts.values, self._noise_var
+        gain = log_det - float(np.log(noise / counts).sum())
+        within = (float(counts.sum()) - len(counts)) * (LOG_2PI + log(noise))
+        within += float(np.log(counts).sum()) + float(np.sum(history.scatters)) / noise
+        return gain, -0.5 * (surprise + log_det + len(counts) * LOG_2PI + within)
+
+    def _remember(self, users: Index, arms: Index, counts: Array, means: Array) -> None:
+        """Adds rows, without conditioning on them."""
+        first = self._users.size
+        for held, rows in ((self._users, users), (self._arms, arms), (self._counts, counts), (self._means, means)):
+            held.extend(rows)
+        for row, user in enumerate(users.tolist(), start=first):
+            self._rows_of.setdefault(user, []).append(row)
+        self._n_rows += np.bincount(users, minlength=len(self._n_rows))
+
+    def _all_together(self) -> tuple[float, float]:
+        """Returns the log determinant of all rows' covariance, noise included, and y' S^-1 y: one block of all rows."""
+        if self._users.size == 0:
+            return 0.0, 0.0
+        users, arms = self._users.values, self._arms.values
+        cov = self.kernel.cross(users, arms, users, arms)
+        cov[np.diag_indices_from(cov)] += self._noise_var / self._counts.values
+        factor = cholesky(cov, self.jitter)
+        white = solve_lower(factor, self._means.values)
+        return log_det_of_factor(factor), float(white @ white)
+
+    def _choose_trend(self) -> tuple[float, float]:
+        """Takes the trend that suits the rows there are, and conditions its weights on them; returns as above."""
+        self._take_trend(self._counts.values.copy())
+        known = self._information()
+        factor = cholesky(known.precision, self.jitter)
+        self._cov = _inverse(factor)
+        self._mean = self._cov @ known.moment
+        log_det = known.log_det + log_det_of_factor(factor)
+        return log_det, known.surprise - float(known.moment @ self._mean)
+
+    def _information(self) -> "_Information":
+        """Returns what all rows say of the trend's weights, blocks being independent given these."""
+        assert self._trend is not None
+        whitened = [self._whitened(rows) for rows in self._blocks()]
+        features = np.concatenate([each for each, _, _ in whitened])
+        values = np.concatenate([each for _, each, _ in whitened])
+        precision = features.T @ features
+        precision[np.diag_indices_from(precision)] += 1.0
+        log_det = sum(each for _, _, each in whitened)
+        return _Information(precision, features.T @ values, log_det, float(values @ values))
+
+    def _take_trend(self, counts: Array) -> None:
+        """Takes the trend that suits the first rows, with these counts."""
+        users, arms = self._users.values, self._arms.values
+        first = slice(len(counts))
+        self._trend = Trend.chosen(self._pool, users[first], arms[first], counts, self.trend_features)
+        self._chosen_for = counts
+
+    def _at(self, rows: Index) -> Array:
+        """Returns the trend's features of some rows."""
+        assert self._trend is not None
+        return self._trend.at(self._pool, self._users.values.take(rows), self._arms.values.take(rows))
+
+    def _blocks(self) -> list[Index]:
+        """Returns the rows of each block: a user's rows in the order they came, so many at a time."""
+        return [
+            np.array(rows[start : start + BLOCK], dtype=np.intp)
+            for rows in self._rows_of.values()
+            for start in range(0, len(rows), BLOCK)
+        ]
+
+    def _whitened(self, rows: Index) -> tuple[Array, Array, float]:
+        """Returns the features and values of a block, whitened by the residual and noise, and its log determinant."""
+        at = self._at(rows)
+        factor = self._residual_factor(int(self._users.values[rows[0]]), rows, at)
+        both = solve_lower(factor, np.column_stack([at, self._means.values[rows]]))
+        return both[:, :-1], both[:, -1], log_det_of_factor(factor)
+
+    def _residual_factor(self, user: int, rows: Index, at: Array) -> Array:
+        """Returns the factor of the residual's covariance of one user's rows, noise included."""
+        arms = self._arms.values[rows]
+        cov = self.kernel.arm_cross(arms, arms)
+        cov *= self.kernel.user_variance(user)
+        cov -= at @ at.T
+        scale = float(cov.diagonal().mean()) + self._noise_var
+        cov[np.diag_indices_from(cov)] += self._noise_var / self._counts.values[rows]
+        return cholesky(cov, self.jitter, scale=scale)
+
+    # Learning
+
+    def learn(self, user: int, arm: Any, reward: float) -> None:
+        """Learns one reward from values that were checked already; `update` is the safe door."""
+        self.learn_weighted(user, arm, reward, weight=1.0)
+
+    def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
+        """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
+        noise = self._noise_var / weight
+        variance, surprise = self._condition_on(user, int(arm), reward, noise)
+        self._info_gain += log(variance / noise)
+        self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance / noise))
+        self._log_likelihood -= 0.5 * (log(self._noise_var) + LOG_2PI) * weight
+        key = self.kernel.key(user, arm)
+        known = self.history.rows.get(key)
+        self.history.add(key, user, arm, reward, weight=weight)
+        self._follow_history(user, int(arm), known)
+        if self._renewal_is_due():
+            self._renew()
+
+    def _follow_history(self, user: int, arm: int, known: int | None) -> None:
+        """Takes over the row that has just changed."""
+        if known is not None:
+            self._counts.values[known], self._means.values[known] = (
+                self.history.counts[known],
+                self.history.means[known],
+            )
+            return
+        row = self._users.size
+        for held, value in (
+            (self._users, user),
+            (self._arms, arm),
+            (self._counts, self.history.counts[-1]),
+            (self._means, self.history.means[-1]),
+        ):
+            held.extend(np.array([value]))
+        self._rows_of.setdefault(user, []).append(row)
+        self._n_rows[user] += 1
+
+    def _condition_on(self, user: int, arm: int, reward: float, noise: float) -> tuple[float, float]:
+        """Conditions the trend on a reward; returns its predictive variance, noise included, and its surprise.
+
+        The residual of the reward is predicted from the rows of its block, which the weights know already.
+        """
+        one = np.array([arm])
+        if self._trend is None:
+            mean, std = self.peek(user, one)
+            return float(std[0]) ** 2 + noise, reward - float(mean[0])
+        at = self._trend.at(self._pool, user, one)[0]
+        variance = self.kernel.user_variance(user) * float(self.kernel.arm_diag(one)[0]) - float(at @ at)
+        rows, surprise = self._block_of(user, arm), reward
+        if len(rows):
+            known = self._at(rows)
+            cross = (
+                self.kernel.user_variance(user) * self.kernel.arm_cross(self._arms.values[rows], one)[:, 0] - known @ at
+            )
+            factor = self._residual_factor(user, rows, known)
+            both = solve_lower(factor, np.column_stack([cross, self._means.values[rows]]))
+            weights = solve_lower(factor, np.eye(len(rows))).T @ both[:, 0]
+            variance -= float(both[:, 0] @ both[:, 0])
+            surprise -= float(both[:, 0] @ both[:, 1])
+            at = at - weights @ known
+        variance = max(variance, 0.0) + noise
+        moved = self._cov @ at
+        total = variance + float(at @ moved)
+        if not np.isfinite(total) or total <= 0:
+            raise FactorisationError(
+                "the variance of a reward is not a number", "kernel values are finite", "Check the arm's features"
+            )
+        surprise -= float(at @ self._mean)
+        self._mean = self._mean + moved * (surprise / total)
+        self._cov = blas.dger(-1 / total, moved, moved, a=self._cov.T, overwrite_a=1).T  # symmetric: in place
+        return total, surprise
+
+    def _block_of(self, user: int, arm: int) -> Index:
+        """Returns the rows of the block that a pair belongs to: where it is already, or the user's last, with room."""
+        rows, known = self._rows_of.get(user, []), self.history.rows.get(self.kernel.key(user, arm))
+        place = len(rows) if known is None else rows.index(known)
+        first = place // BLOCK * BLOCK
+        return np.array(rows[first : first + BLOCK], dtype=np.intp)
+
+    def _learn_batch(self, batch: History) -> None:
+        before, merged = self.history, History()
+        merged.merge(before)
+        merged.merge(batch)
+        self.relearn(merged)
+
+    def _renewal_is_due(self) -> bool:
+        rows = self._users.size
+        if self._trend is None:
+            return rows > TREND_FROM * self.near_rows
+        return rows > RENEWED_AFTER * len(self._chosen_for)
+
+    # Reading
+
+    def read(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std."""
+        near = self._near(user, arms, jointly=False)
+        variance = near.residual
+        if self._trend is not None:
+            variance = variance + np.einsum("ij,ij->i", near.cross @ self._cov, near.cross)
+        return near.mean, np.sqrt(np.maximum(variance, 0.0))
+
+    def read_covariance(self, user: int, arms: Any) -> Array:
+        """Returns the joint covariance."""
+        near = self._near(user, arms, jointly=True)
+        if self._trend is None:
+            return near.residual
+        return np.asarray(near.residual + near.cross @ self._cov @ near.cross.T)
+
+    def _near(self, user: int, arms: Index, *, jointly: bool) -> _Near:
+        """Returns what the rows near a user say of some of their arms, given the trend's weights."""
+        rows, places, cov = self._nearest(user, arms)
+        variance, trend, n_rows = float(cov[0, 0]), self._trend, len(rows)
+        at = np.zeros((len(arms), 0)) if trend is None else trend.at(self._pool, user, arms)
+        if jointly:
+            residual = variance * self.kernel.arm_cross(arms, arms) - at @ at.T
+        else:
+            residual = variance * self.kernel.arm_diag(arms) - np.einsum("ij,ij->i", at, at)
+        if n_rows == 0:
+            return _Near(at @ self._mean, at, residual)
+        near_arms, values = self._arms.values.take(rows), self._means.values.take(rows)
+        both = self.kernel.arm_cross(near_arms, np.concatenate([near_arms, arms]))
+        gram, cross = both[:, :n_rows], both[:, n_rows:]
+        gram *= cov.take(places, axis=0).take(places, axis=1)
+        cross *= cov[0].take(places)[:, None]
+        scale = float(gram.diagonal().mean()) + self._noise_var
+        if trend is not None:
+            known = self._at(rows)
+            gram -= known @ known.T
+            cross -= known @ at.T
+            values = values - known @ self._mean
+        gram[np.diag_indices(n_rows)] += self._noise_var / self._counts.values.take(rows)
+        factor = cholesky(gram, self.jitter, scale=scale)
+        half = solve_lower(factor, np.column_stack([cross, values]))
+        half, white = half[:, :-1], half[:, -1]
+        residual = residual - (half.T @ half if jointly else np.einsum("ij,ij->j", half, half))
+        if trend is None:
+            return _Near(white @ half, at, residual)
+        return _Near(white @ half + at @ self._mean, at - _solve_upper(factor, half).T @ known, residual)
+
+    def _nearest(self, user: int, arms: Index) -> tuple[Index, Index, Array]:
+        """Returns the rows near a user, the place of each one's user, and the covariance of these users."""
+        around = self.kernel.neighbourhood(user, self._n_rows, self.near_rows)
+        rows: list[int] = []
+        lengths = []
+        for each in around.users.tolist():
+            theirs, left = self._rows_of.get(each, []), self.near_rows - len(rows)
+            if len(theirs) > left:
+                theirs = self._closest(np.array(theirs, dtype=np.intp), arms, left).tolist()
+            rows += theirs
+            lengths.append(len(theirs))
+        places = np.repeat(np.arange(len(lengths)), lengths)
+        return np.array(rows, dtype=np.intp), places, around.cov
+
+    def _closest(self, rows: Index, arms: Index, most: int) -> Index:
+        """Returns those rows of a user whose arms are closest to one of these."""
+        alike = np.abs(self.kernel.arm_cross(self._arms.values[rows], arms)).max(axis=1)
+        return np.sort(rows[np.argsort(-alike, kind="stable")[:most]])
+
+    # Saving
+
+    def _belief(self) -> dict[str, Any]:
+        sizes = {"near_rows": self.near_rows, "trend_features": self.trend_features}
+        return sizes | {"chosen_for": self._chosen_for, "mean": self._mean, "cov": self._cov}
+
+    def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
+        super()._restore(state, kernel)
+        self.near_rows, self.trend_features = state["near_rows"], state["trend_features"]
+        self._reset()
+        history = self.history
+        self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
+        if len(state["chosen_for"]):
+            self._take_trend(state["chosen_for"])
+            self._mean, self._cov = state["mean"], state["cov"]
+
+    def _mismatch(self) -> float:
+        if self._trend is None:
+            together = self._all_together() if self._users.size <= self.near_rows else None
+            return inf if self._cov.size else self._gap_of_sums(together)
+        if {len(self._mean), *self._cov.shape} != {self._trend.size}:
+            return inf
+        known = self._information()
+        log_det = known.log_det + log_det_of_factor(cholesky(known.precision, self.jitter))
+        return max(
+            gap_of_matrices(self._cov @ known.precision, np.eye(self._trend.size)),
+            gap(self._cov @ known.moment, self._mean),
+            self._gap_of_sums((log_det, known.surprise - float(known.moment @ self._mean))),
+        )
+
+    def _gap_of_sums(self, fresh: tuple[float, float] | None) -> float:
+        """Returns how far the running sums are from fresh ones; nothing where there are none to be had."""
+        if fresh is None:
+            return 0.0
+        gain, evidence = self._sums(*fresh)
+        return max(gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, *fresh))
+
+    def mismatch(self) -> float:
+        """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""
+        return self._mismatch()
+
+    def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
+        raise NotImplementedError  # rebuilt as a whole, and learned one by one
+
+
+def _inverse(factor: Array) -> Array:
+    half = solve_lower(factor, np.eye(len(factor)))
+    return np.asarray(half.T @ half)
+
+
+def _solve_upper(factor: Array, right: Array) -> Array:
+    """Returns factor'^-1 right for a lower triangular factor."""
+    return np.asarray(lapack.dtrtrs(factor, right, lower=1, trans=1)[0])

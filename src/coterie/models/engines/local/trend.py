@@ -1,0 +1,128 @@
+"""The trend: the part of the kernel that a few features, shared by all pairs, account for.
+
+With eigenpairs of Ku over the users seen and of Kx over some of the arms, both weighted by how often they came, the
+products of two eigenfunctions are orthonormal in the joint RKHS. The trend has those whose products of eigenvalues are
+largest: of all sets of as many features none accounts for more variance where the data are. What is left, K - F F', is
+a kernel again (a projection taken off), so nothing is counted twice.
+"""
+
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.kernels.joint import Index, OnPool
+
+MOST_INDUCING = 256  # users, and arms, whose eigenfunctions are computed
+MOST_MODES = 96  # of users, and of arms
+LEAST_SHARE = 1e-9  # of the largest eigenvalue; below it a mode is rounding
+TINY = 1e-300
+MOST_TABLED = 20_000  # arms whose modes are kept; those of more are computed when they are asked for
+SEEN_SHARE = 0.5  # of the arms' weights: how often they came; the rest is the same for all of the pool
+
+
+class Trend(NamedTuple):
+    """Features of pairs: the product of a mode of the users and one of the arms.
+
+    Attributes:
+        user_modes: A row for each user; one row where all users have the same.
+        inducing: The arms whose kernel with an arm gives its modes.
+        arm_map: What that kernel is multiplied by.
+        arm_modes: A row for each arm, or none where arms are too many.
+        users: For each feature, the column of its user mode.
+        arms: For each feature, the column of its arm mode.
+    """
+
+    user_modes: Array
+    inducing: Index
+    arm_map: Array
+    arm_modes: Array | None
+    users: Index
+    arms: Index
+
+    @property
+    def size(self) -> int:
+        """How many features."""
+        return len(self.users)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes held."""
+        return int(sum(each.nbytes for each in self if each is not None))
+
+    @classmethod
+    def chosen(cls, kernel: OnPool, users: Index, arms: Index, counts: Array, most: int) -> Self:
+        """Returns the features that account for most of the kernel where the data are.
+
+        Args:
+            kernel: Of the pairs.
+            users: Of the rows.
+            arms: Of the rows.
+            counts: Rewards of each row.
+            most: How many features.
+        """
+        user_values, user_modes = _user_modes(kernel, users, counts)
+        arm_values, inducing, arm_map = _arm_modes(kernel, arms, counts)
+        products = np.multiply.outer(user_values, arm_values).ravel()
+        best = np.argsort(-products, kind="stable")[:most]
+        best = best[products[best] > LEAST_SHARE * products.max(initial=0.0)]
+        i, j = np.unravel_index(best, (len(user_values), len(arm_values)))
+        modes = None
+        if kernel.n_arms <= MOST_TABLED:
+            modes = kernel.arm_cross(np.arange(kernel.n_arms), inducing) @ arm_map
+        return cls(user_modes, inducing, arm_map, modes, np.asarray(i, np.intp), np.asarray(j, np.intp))
+
+    def at(self, kernel: OnPool, users: Any, arms: Index) -> Array:
+        """Returns the features of pairs, a row for each; one user stands for all pairs."""
+        modes = self.arm_modes
+        of_arms = kernel.arm_cross(arms, self.inducing) @ self.arm_map if modes is None else modes.take(arms, axis=0)
+        of_arms = of_arms.take(self.arms, axis=1)
+        shared = len(self.user_modes) == 1
+        of_users = self.user_modes[0 if shared else users].take(self.users, axis=-1)
+        of_arms *= of_users
+        return np.asarray(of_arms)
+
+
+def _user_modes(kernel: OnPool, users: Index, counts: Array) -> tuple[Array, Array]:
+    """Returns eigenvalues of the users' covariance, weighted by their rewards, and their eigenfunctions at all users.
+
+    Where no matrix over users is to be had, the one mode is what all users have in common.
+    """
+    common = getattr(kernel, "common", None)
+    if common is not None:
+        return np.array([common]), np.full((1, 1), np.sqrt(common))
+    seen, places = np.unique(users, return_inverse=True)
+    visits = np.bincount(places, weights=counts)
+    if len(seen) > MOST_INDUCING:
+        kept = np.sort(np.argsort(-visits, kind="stable")[:MOST_INDUCING])
+        seen, visits = seen[kept], visits[kept]
+    values, functions = _modes(kernel.user_block(seen), np.asarray(visits, dtype=np.float64))
+    return values, kernel.user_cov[:, seen] @ functions
+
+
+def _arm_modes(kernel: OnPool, arms: Index, counts: Array) -> tuple[Array, Index, Array]:
+    """Returns eigenvalues of the arm kernel, the arms it was looked at, and the map to the eigenfunctions."""
+    n_arms = kernel.n_arms
+    visits = np.bincount(arms, weights=counts, minlength=n_arms)
+    weights = SEEN_SHARE * visits / visits.sum() + (1 - SEEN_SHARE) / n_arms
+    inducing = np.arange(n_arms)
+    if n_arms > MOST_INDUCING:
+        half = MOST_INDUCING // 2
+        often = np.argsort(-visits, kind="stable")[:half]
+        spaced = np.linspace(0, n_arms - 1, MOST_INDUCING - half).astype(np.intp)
+        inducing = np.union1d(often, spaced)
+        weights = np.maximum(weights[inducing], 1 / n_arms)
+    values, functions = _modes(kernel.arm_cross(inducing, inducing), weights)
+    return values, inducing, functions
+
+
+def _modes(cov: Array, weights: Array) -> tuple[Array, Array]:
+    """Returns the largest eigenvalues of a weighted covariance, and what maps covariances to its eigenfunctions.
+
+    With W the weights, W^1/2 C W^1/2 = V w V'; the eigenfunctions are c(., points) W^1/2 V w^-1/2, of unit norm.
+    """
+    root = np.sqrt(weights / weights.sum())
+    values, vectors = np.linalg.eigh(root[:, None] * cov * root)
+    values, vectors = values[::-1][:MOST_MODES], vectors[:, ::-1][:, :MOST_MODES]
+    kept = values > LEAST_SHARE * max(values[0], TINY)
+    return values[kept], root[:, None] * vectors[:, kept] / np.sqrt(values[kept])

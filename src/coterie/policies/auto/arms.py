@@ -1,0 +1,71 @@
+"""How `auto` sees arms: features in units of their own spread, a smooth and a linear kernel of them, and a level."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.kernels import ArmKernel
+from coterie.kernels.arithmetic import FloatArray
+
+LEAST_SPREAD = 1e-9  # of a feature's size; below it the feature is a constant that was rounded
+
+
+def standardised(features: Array) -> Array:
+    """Returns features of mean 0 and standard deviation 1; constant ones are left out, or one column of zeros stays.
+
+    So a feature may be measured in any unit, and from anywhere.
+
+    Examples:
+        >>> standardised(np.array([[1990.0, 7.0], [2010.0, 7.0]]))
+        array([[-1.],
+               [ 1.]])
+    """
+    size = np.abs(features).max(axis=0)
+    scaled = features / np.where(size > 0, size, 1.0)  # first, or squares of large numbers would overflow
+    about = scaled - scaled.mean(axis=0)
+    spread = np.sqrt(np.mean(about * about, axis=0))
+    kept = spread > LEAST_SPREAD
+    if not kept.any():
+        return np.zeros((len(features), 1))
+    return np.ascontiguousarray(about[:, kept] / spread[kept])
+
+
+@dataclass(frozen=True, slots=True)
+class SmoothAndLinear(ArmKernel):
+    """(1 - w) exp(-|x - z|^2 / (2 lengthscale^2)) + w x.z / mean_square + level, by one matrix product.
+
+    Attributes:
+        lengthscale: Of the smooth part.
+        linear: The share w of the linear part.
+        mean_square: Of the features of an arm, so that the linear part has unit mean variance.
+        level: The variance of a constant.
+
+    Examples:
+        >>> SmoothAndLinear(1.0, 0.5, 1.0, 0.25).cross([[1.0]], [[1.0], [0.0]]).round(4)
+        array([[1.25  , 0.5533]])
+    """
+
+    lengthscale: float
+    linear: float
+    mean_square: float
+    level: float
+
+    def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        products = X @ Z.T
+        smooth = products - 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
+        smooth -= 0.5 * np.einsum("ij,ij->i", Z, Z)
+        smooth *= 1 / self.lengthscale**2
+        np.minimum(smooth, 0.0, out=smooth)
+        np.exp(smooth, out=smooth)
+        smooth *= 1 - self.linear
+        products *= self.linear / self.mean_square
+        smooth += products
+        smooth += self.level
+        return smooth
+
+    def _diag(self, X: FloatArray) -> FloatArray:
+        squares: FloatArray = np.einsum("ij,ij->i", X, X)
+        squares *= self.linear / self.mean_square
+        squares += 1 - self.linear + self.level
+        return squares
