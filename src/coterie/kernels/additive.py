@@ -2,8 +2,9 @@
 
     Ku = scale (L + ridge I)^-1 + own I + common 11',     Kx any arm kernel, evaluated where it is asked for
 
-`EvaluatedPool` has a matrix over users, and none over arms; `AdditiveKernel` has neither. A decision needs the covariance of a few users who are close to one another. Among them the graph part is that of the
-whole graph with the users one step beyond eliminated, and those farther away held at zero.
+`EvaluatedPool` has a matrix over users, and none over arms; `AdditiveKernel` has neither. A decision needs the
+covariance of a few users who are close to one another. Among them the graph part is that of the whole graph with the
+users one step beyond eliminated, and those farther away held at zero.
 """
 
 from typing import Any, NamedTuple, NoReturn

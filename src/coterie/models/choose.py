@@ -194,13 +194,7 @@ def make_model(
         check_whole("expected_rounds", expected_rounds)
     reason = "asked for by name"
     if engine == "auto":
-        limit = options.pop("memory_limit", None)
-        if options:
-            raise UnknownNameError(
-                f"engine_options {listed(sorted(options))} with engine 'auto'",
-                "only 'memory_limit' is known there",
-                "Name the engine that the options are for",
-            )
+        limit = only_limit(options)
         choice = choose_engine(
             kernel,
             expected_rounds=expected_rounds,
@@ -208,7 +202,7 @@ def make_model(
             refresh_every=refresh_every,
             clusters=clusters,
         )
-        engine, reason = choice.engine, choice.reason + why
+        engine, reason, options = choice.engine, choice.reason + why, {}
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
         if engine == "sparse":
@@ -242,6 +236,19 @@ def restore_model(state: dict[str, Any], kernel: JointKernel) -> Model:
         (array([0., 1.]), True)
     """
     return ALL_ENGINES[state["engine"]].restored(state, kernel)
+
+
+def only_limit(engine_options: Mapping[str, Any] | None) -> int | None:
+    """Returns the memory limit, which engine "auto" takes, and raises if there is any other option."""
+    options = _checked_options(engine_options)
+    limit: int | None = options.pop("memory_limit", None)
+    if options:
+        raise UnknownNameError(
+            f"engine_options {listed(sorted(options))} with engine 'auto'",
+            "only 'memory_limit' is known there",
+            "Name the engine that the options are for",
+        )
+    return limit
 
 
 def _checked_options(given: Mapping[str, Any] | None) -> dict[str, Any]:

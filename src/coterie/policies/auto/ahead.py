@@ -72,6 +72,11 @@ class Ahead(Generic[Found]):
         self._taken.append(step)
         self._work.steps.put(step)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a model, or the work has failed; a forked process has neither."""
+        return self._process == os.getpid() and (self._work.model is not None or self._work.failure is not None)
+
     def found(self) -> Found:
         """Returns what the model is made from; waits for it, and raises what went wrong."""
         self._begin_if_forked()

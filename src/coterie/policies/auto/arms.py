@@ -52,8 +52,8 @@ class SmoothAndLinear(ArmKernel):
     level: float
 
     def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        products = X @ Z.T
-        smooth = products - 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
+        products: FloatArray = X @ Z.T
+        smooth: FloatArray = products - 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
         smooth -= 0.5 * np.einsum("ij,ij->i", Z, Z)
         smooth *= 1 / self.lengthscale**2
         np.minimum(smooth, 0.0, out=smooth)

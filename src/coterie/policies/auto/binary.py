@@ -10,14 +10,16 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.errors import FAILURES, NumericalError
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, PoolKernel
+from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import checked_binary
 from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy, Index
-from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.parts import Hyper, Parts, Scales
+from coterie.policies.auto.sampling import Index
 from coterie.policies.considered import Considered
 
 LOGIT_VARIANCE = 2.0
@@ -80,11 +82,10 @@ class BernoulliPolicy(AutoPolicy):
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history of 0 and 1 with hyperparameters that were kept."""
         self.trials = _by_key(history, self._model)
-        self._normalise(kept.get("normalised", False))
-        hyper = self._kept_hyper(kept)
-        self._model.retune(self.parts.kernel(hyper), 1.0)
+        hyper, scale = self._taken_from(kept)
+        self._model.retune(self.ground.kernel(hyper, scale), 1.0)
         self._settle(self._model.kernel, kept["centre"], start=None)
-        self._take_kept(kept, hyper)
+        self._take_kept(kept, hyper, scale)
 
     def settings_are_due(self, t: int) -> bool:
         """Returns whether hyperparameters are fitted after so many rewards, or the level follows the first ones."""
@@ -157,25 +158,37 @@ class BernoulliPolicy(AutoPolicy):
 
     def _refit(self, t: int) -> None:
         """Takes the level and the hyperparameters that the rewards call for; if the model refuses, it keeps its own."""
-        level, prior = level_of(self.trials), logit_prior(self.parts)
+        level, prior = level_of(self.trials), logit_prior(self.ground)
         hyper = prior.centre
         try:
             self._check_replayed()
             if t >= FIRST_FIT:
-                evidence = BernoulliEvidence(self.parts, self.trials, level, rows=self._sample(t, MOST_PAIRS))
+                evidence = BernoulliEvidence(self.ground.parts, self.trials, level, rows=self._sample(t))
                 start = self.hyper if self.fits else prior.centre
                 hyper, _ = fit(evidence, prior, start)
             held = self.sites()
             start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))
-            self._retune(self.parts.kernel(hyper), level, start_sites)
+            self._retune(self.ground.kernel(hyper), level, start_sites)
         except FAILURES as refusal:
             self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
-        self.hyper, self.centre = hyper, level
-        if t >= FIRST_FIT:
-            self.fits = [*self.fits, (t, hyper)]
+        self._adopt(t, hyper, level - self.centre)
 
-    def _retune(self, kernel: PoolKernel, level: float, start: Sites) -> None:
+    def _noise_of(self, hyper: Hyper) -> float:  # noqa: ARG002 - sites have weights of their own
+        return 1.0
+
+    def _sample(self, t: int, most: int = MOST_PAIRS) -> Index | None:
+        """Returns the pairs to look at: all, or those of users drawn at random until there are enough."""
+        users = self.trials.user_array()
+        if len(users) <= most:
+            return None
+        order = np.random.default_rng([self.seed, t]).permutation(self._model.n_users)
+        place = np.empty(len(order), dtype=np.intp)
+        place[order] = np.arange(len(order))
+        ranked = np.argsort(place[users], kind="stable")
+        return np.asarray(ranked[:most])
+
+    def _retune(self, kernel: JointKernel, level: float, start: Sites) -> None:
         before = self._model.kernel
         self._model.retune(kernel, 1.0)
         try:
@@ -260,17 +273,19 @@ def as_history(trials: History, sites: Sites) -> History:
     return out
 
 
-def logit_prior(parts: Parts) -> Prior:
+def logit_prior(scales: Scales) -> Prior:
     """Returns the prior for logits, whose scale is known beforehand, with the noise variance held at 1."""
-    prior = Prior.of(parts, LOGIT_VARIANCE)
+    prior = Prior.of(scales, LOGIT_VARIANCE)
     return replace(prior, centre=prior.centre._replace(noise=0.0))
 
 
 def make_bernoulli_policy(
-    *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, **rest: Any
+    *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, seed: int, **rest: Any
 ) -> BernoulliPolicy:
     """Returns a policy at the centre of the prior for logits; `make` makes a model on a kernel."""
-    parts = Parts.of(graph, arms)
-    hyper = logit_prior(parts).centre
-    model = make(parts.kernel(hyper), noise_var=1.0)
-    return BernoulliPolicy(parts=parts, hyper=hyper, graph=graph, arms=arms, model=model, **rest)
+    ground = Neighbourhoods(graph, arms, seed=seed, matrices=True)
+    hyper = logit_prior(ground).centre
+    model = make(ground.kernel(hyper), noise_var=1.0)
+    return BernoulliPolicy(
+        ground=ground, make=make, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest
+    )

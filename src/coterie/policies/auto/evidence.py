@@ -1,7 +1,8 @@
 """How well hyperparameters explain the rewards: log evidence of the observed pairs, with its gradient."""
 
+from collections.abc import Sequence
 from math import exp, log, pi
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +15,14 @@ from coterie.policies.auto.parts import Hyper, Parts
 LOG_2PI = log(2 * pi)
 
 Index = NDArray[np.intp]
+
+
+class Explaining(Protocol):
+    """Anything that says how well hyperparameters explain the rewards."""
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """Returns the log evidence and its gradient."""
+        ...
 
 
 class Evidence:
@@ -37,28 +46,6 @@ class Evidence:
         self._user_places = (self._users[:, None] * n_users + self._users).ravel()
         self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
         self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
-
-    def value(self, hyper: Hyper, *, as_noise: str | None = None) -> float:
-        """Returns the log evidence; where asked, with "own" or "graph" as noise of the same variance on each reward.
-
-        Then that part ties no two rewards together.
-        """
-        shared, noise = self._covariances(hyper), np.full(len(self._means), hyper.noise_var)
-        own, loose = np.full(self.parts.n_users, exp(hyper.own)), np.zeros(self.parts.n_users)
-        if as_noise == "own":
-            own, loose = loose, own
-        elif as_noise == "graph":
-            loose = exp(hyper.graph) * shared.graph.diagonal()
-            np.subtract(shared.users, exp(hyper.graph) * shared.graph, out=shared.users)
-        shared.users[np.diag_indices(self.parts.n_users)] += own
-        noise += loose[self._users] * shared.arms.diagonal()[self._arms]
-        matrix = self._on_pairs(shared)
-        matrix[np.diag_indices_from(matrix)] += noise / self._counts
-        factor, failed = lapack.dpotrf(matrix.T, lower=0, overwrite_a=1)
-        if failed:
-            return -np.inf
-        weights, _ = lapack.dpotrs(factor, self._means)
-        return -0.5 * (float(self._means @ weights) + _log_det(factor) + self._within_pairs(noise))
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
@@ -115,6 +102,18 @@ class Evidence:
         """Returns the part of -2 log evidence that rewards of the same pair have, and what does not change."""
         value = (len(self._means) + self._repeats) * LOG_2PI + float(np.log(self._counts).sum())
         return value + float((self._counts - 1) @ np.log(noise) + self._scatters @ (1 / noise))
+
+
+class Together:
+    """The evidence of several samples, each by itself: the sum of their logarithms."""
+
+    def __init__(self, parts: Sequence[Explaining]) -> None:
+        self.parts = parts
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """Returns the log evidence and its gradient."""
+        found = [each.value_and_gradient(point) for each in self.parts]
+        return sum(value for value, _ in found), np.sum([gradient for _, gradient in found], axis=0)
 
 
 class _Covariances(NamedTuple):

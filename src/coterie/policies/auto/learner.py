@@ -1,21 +1,22 @@
 """A policy that learns its own hyperparameters, on epochs that double, with one halfway while fits are cheap."""
 
 from collections.abc import Callable, Iterable, Mapping
+from copy import deepcopy
+from functools import partial
 from math import exp, log
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from coterie.contracts import LEAST_SPREAD, Array
 from coterie.errors import FAILURES
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
-from coterie.kernels.links import GraphCovariance, Link
 from coterie.models import History, Model
-from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Explaining, Prior, fit
-from coterie.policies.auto.parts import Hyper, KernelParts, Parts
+from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.pending import PendingFit, pending_of, state_of
 from coterie.policies.considered import Considered
 from coterie.policies.policy import Policy
 from coterie.policies.rules.batches import Batch
@@ -23,9 +24,7 @@ from coterie.policies.same import check_same
 
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
-MOST_PAIRS = 1500
-
-Index = NDArray[np.intp]
+LATER = 16  # a fit begun after t rewards is due after t / 16 more
 
 
 class AutoPolicy(Policy):
@@ -35,49 +34,57 @@ class AutoPolicy(Policy):
     policy is made on are uneven (`levels`).
 
     Before the first fit the prior's centre holds, scaled to the rewards seen so far. Rewards of any scale and offset
-    give the same choices. From t = 1024 on a fit comes at every power of two. Beyond 1,500 distinct pairs a fit looks
-    at a sample of users with all their pairs, so that it costs no more than then.
+    give the same choices, and so do features in any units. From t = 1024 on a fit comes at every power of two.
+
+    A fit goes on in a thread and holds up nobody: its model follows the rewards that come in meanwhile. It is taken
+    after a sixteenth more of them, and a reward that comes sooner waits for it, so that the same rewards give the same
+    choices on any machine. With `takes_when_ready` nobody waits: whoever uses the policy asks for `ready_fit` and
+    takes it with `take_fit`.
 
     A change of the graph keeps what was learned until the next fit: the ridge, the scale exp(graph) / mean(g) of
     (L + ridge I)^-1, and all else. So the graph part means the same between two users as before, however many others
-    there are now; its share of the variance, exp(graph), follows the mean of g on the new graph.
+    there are now; its share of the variance, exp(graph), follows the mean of g on the new graph. A fit that goes on
+    begins anew.
 
     Args:
-        parts: What the kernel is made of.
-        **rest: As for `Policy`; the model is one on `parts.kernel(...)`.
+        ground: What kernels are made of.
+        make: Makes a model on a kernel.
+        hyper: What it starts from.
+        **rest: As for `Policy`; the model is one on `ground.kernel(hyper)`.
+
+    Attributes:
+        takes_when_ready: Whether fits are taken by whoever asks for them, not when they are due.
+        fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
     """
 
-    def __init__(self, *, parts: Parts | None, hyper: Hyper, **rest: Any) -> None:
+    def __init__(self, *, ground: Neighbourhoods, make: Callable[..., Model], hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
-        self._parts = parts
-        self._normalised = parts is not None and parts.normalised  # it stays what it was when the policy was made
-        self._mean_gain = 0.0  # of the graph part, where there are no parts to tell
+        self._make, self._ground = make, ground
+        self._normalised = ground.normalised  # it stays what it was when the policy was made
+        self._scale = ground.scale(hyper)
+        self._pending: PendingFit | None = None
+        self.takes_when_ready = self.fits_are_given = False
         self.hyper = hyper
         self.centre = 0.0
 
     @property
-    def parts(self) -> Parts:
-        """What the kernel is made of; O(n^3) for the first time on a graph."""
-        if self._parts is None:
-            assert self.arms is not None
-            self._parts = Parts.of(self.graph, self.arms, normalised=self._normalised)
-        return self._parts
-
-    @property
-    def ground(self) -> KernelParts:
-        """What makes kernels of hyperparameters, on a graph of any size."""
-        return self.parts
+    def ground(self) -> Neighbourhoods:
+        """What makes kernels of hyperparameters, on the graph as it is now."""
+        if self._ground.graph is not self.graph:
+            self._ground = self._ground.on(self.graph)
+        return self._ground
 
     def explain(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.hyper.shares().items())
-        h = self.hyper
+        h, pending = self.hyper, self._pending
         since = f"Learned from {self.fits[-1][0]} rewards:" if self.fits else "Nothing learned yet: it starts from"
         learned = (
             f" {since} users {shares}; ridge {np.exp(h.ridge):.3g}, length-scale {np.exp(h.lengthscale):.3g}, "
             f"linear share {h.linear_share:.0%}, noise variance {h.noise_var:.3g}, centre {self.centre:.4g}."
         )
-        return super().explain() + learned
+        goes_on = "" if pending is None else f" A fit to {pending.started} rewards goes on."
+        return super().explain() + learned + goes_on
 
     def predict(self, user: Any, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
@@ -85,30 +92,31 @@ class AutoPolicy(Policy):
         return mean + self.centre, std
 
     def state(self) -> dict[str, Any]:
-        """Returns what decisions depend on beside the settings, all that was learned of hyperparameters included."""
+        """Returns what decisions depend on beside the settings; waits for the fit that goes on, if there is one."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
-        # Once the graph has changed without a fit since, the mean gain is the one that was followed, to the bit.
-        gain = self._mean_gain if self._parts is None and self._mean_gain > 0 else None
-        learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "mean_gain": gain}
-        return super().state() | learned | {"normalised": self._normalised}
+        learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
+        out = super().state() | learned | {"normalised": self._normalised, "begun": state_of(self._pending)}
+        out.pop("kernel", None)  # hyperparameters and graph give it
+        return out
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         self._normalise(state.get("normalised", False))
         super().restore(state)
-        self.hyper, self.centre = Hyper(**state["hyper"]), state["centre"]
+        self.hyper, self.centre, self._scale = Hyper(**state["hyper"]), state["centre"], state["scale"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
-        if state["mean_gain"] is not None:
-            check_same("mean gain", state["mean_gain"], self.parts.mean_gain(self.hyper.ridge))
-            self._parts, self._mean_gain = None, state["mean_gain"]
+        if state["begun"] is not None:
+            self._pending = pending_of(state["begun"], self._maker())
 
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
-        hyper = Hyper(**state["hyper"])
-        check_same("noise variance", state["model"]["noise_var"], self.ground.noise_var(hyper))
-        return self._checked_kernel(state, self.ground.kernel(hyper))
+        hyper, scale = Hyper(**state["hyper"]), state["scale"]
+        check_same("noise variance", state["model"]["noise_var"], self._noise_of(hyper))
+        check_same("scale", scale, self.ground.scale(hyper))
+        return self.ground.kernel(hyper, scale)
 
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""
+        self._pending = None
         self._model.relearn(history)
         self.centre = 0.0
         if len(history):
@@ -116,7 +124,10 @@ class AutoPolicy(Policy):
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""
-        return super().revise(row, column, before - self.centre, after - self.centre)
+        could = super().revise(row, column, before - self.centre, after - self.centre)
+        if could:
+            self._begin_anew()
+        return could
 
     def settings_are_due(self, t: int) -> bool:
         """Returns whether hyperparameters are fitted after so many rewards, or follow the scale of the first ones."""
@@ -125,56 +136,164 @@ class AutoPolicy(Policy):
     def kept(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
-        scale = self.hyper.graph - log(self._gain())
-        learned = {"hyper": list(self.hyper), "scale": scale, "centre": self.centre, "fits": fits}
+        learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
         return learned | {"normalised": self._normalised}
 
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
-        self._normalise(kept.get("normalised", False))
-        hyper = self._kept_hyper(kept)
-        self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper))
+        self._pending = None
+        hyper, scale = self._taken_from(kept)
+        self._model.retune(self.ground.kernel(hyper, scale), self._noise_of(hyper))
         history.shift(-kept["centre"])
         self._model.relearn(history)
-        self._take_kept(kept, hyper)
+        self._take_kept(kept, hyper, scale)
+
+    def relink(self, graph: UserGraph) -> bool:
+        """Takes a graph with other edges, or with more users after those there are; returns whether it is one.
+
+        The posterior is conditioned anew, at the same hyperparameters; a fit that goes on begins anew.
+        """
+        n_users = self.graph.n_users
+        same = graph.changes_since(self.graph) is not None or graph.users[:n_users] == self.graph.users
+        if not same:
+            return False
+        ground, hyper = self._ground.on(graph), self.hyper
+        hyper = hyper._replace(graph=log(self._scale * ground.mean_gain(hyper.ridge)))
+        try:
+            self._model.retune(ground.kernel(hyper, self._scale), self._noise_of(hyper))
+        except FAILURES:
+            return False
+        self._ground, self.hyper, self.doubt = ground, hyper, None
+        self._take_graph(graph)
+        self._begin_anew()
+        return True
+
+    # Fits
+
+    @property
+    def ready_fit(self) -> tuple[int, list[float]] | None:
+        """After how many rewards a fit began that can be taken now, and its hyperparameters; none without."""
+        pending = self._pending
+        if pending is None or not self.takes_when_ready or self.fits_are_given or not pending.is_ready:
+            return None
+        try:
+            return pending.started, list(pending.found())
+        except FAILURES:
+            return pending.started, []
+
+    def take_fit(self, started: int, hyper: Iterable[float]) -> None:
+        """Takes the fit that goes on, these being its hyperparameters; none of them means that it failed."""
+        pending, found = self._pending, tuple(hyper)
+        if pending is None or pending.started != started:
+            self._refuse(f"The change due after {started} rewards was not made", LookupError("no such fit goes on"))
+            return
+        if found and self.fits_are_given:
+            pending.give(Hyper(*found))
+        self._take(pending)
+
+    def begin_fits(self) -> None:
+        """Lets fits be computed again, the one that goes on too."""
+        self.fits_are_given = False
+        if self._pending is not None:
+            self._pending.begin()
+
+    def _learn(self, row: int, column: Any, value: float) -> None:
+        self._model.learn(row, column, value - self.centre)
+        t, pending = self.n_rewards, self._pending
+        if pending is not None:
+            pending.follow((row, column, value - self.centre))
+            if t >= pending.due and not self.takes_when_ready:
+                self._take(pending)
+        elif self.settings_are_due(t) and t != self._last_fit():
+            if t < FIRST_FIT or is_constant(self._model.history):
+                self._refit(t)
+            else:
+                self._pending = self._begun_fit(t)
+
+    def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
+        self._model.checked_batch(rows, columns, values)
+        for row, column, value in zip(rows, columns, values, strict=True):
+            self._learn(row, self._model.checked_arm(column), float(value))
 
     def _last_fit(self) -> int:
         """Returns after how many rewards; in a window that is always full each further reward may be that one again."""
         return self.fits[-1][0] if self.fits else 0
 
-    def _kept_hyper(self, kept: Mapping[str, Any]) -> Hyper:
-        """Returns what was kept, the graph's scale being the same on this graph."""
-        given = Hyper(*kept["hyper"])
-        return given._replace(graph=kept["scale"] + log(self.ground.mean_gain(given.ridge)))
+    def _begun_fit(self, t: int) -> PendingFit:
+        """Returns a fit to all rewards so far that has just begun, or waits for what is given."""
+        history = self._model.history
+        shift, variance = centre_and_variance(history)
+        prior = self._prior(variance)
+        seen = deepcopy(history.state())  # the history goes on changing
+        find = partial(_found, self.ground, seen, t, shift, prior, self.hyper if self.fits else prior.centre)
+        due = t + max(t // LATER, 1)
+        return PendingFit(t, due, shift, seen, find, self._maker(), begins=not self.fits_are_given)
 
-    def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper) -> None:
-        self.hyper, self.centre = hyper, kept["centre"]
+    def _begin_anew(self) -> None:
+        """Lets a fit that goes on see what has changed besides rewards that came."""
+        if self._pending is not None:
+            self._pending = self._begun_fit(self.n_rewards)
+
+    def _maker(self) -> Callable[[Hyper, dict[str, Any]], Model]:
+        """Returns what makes a model of hyperparameters and rewards; a thread calls it, and knows nothing of this."""
+        return partial(_made, self._make, self.ground, self._model.reason)
+
+    def _take(self, pending: PendingFit) -> None:
+        """Takes the model that was made meanwhile; if that failed, the one in use stays."""
+        self._pending = None
+        try:
+            self._check_replayed()
+            hyper, self._model = pending.finish()
+        except FAILURES as refusal:
+            self._refuse(f"The change due after {pending.started} rewards was not made", refusal)
+            return
+        self._adopt(pending.started, hyper, pending.shift)
+
+    def _refit(self, t: int) -> None:
+        """Takes the hyperparameters that the rewards call for, now; if the model refuses them, it keeps its own."""
+        shift, variance = centre_and_variance(self._model.history)
+        prior = self._prior(variance)
+        hyper = prior.centre
+        try:
+            self._check_replayed()
+            if t >= FIRST_FIT and not is_constant(self._model.history):
+                start = self.hyper if self.fits else prior.centre
+                hyper = fit(self.ground.evidence(self._model.history, t, shift), prior, start)[0]
+            self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-shift)
+        except FAILURES as refusal:
+            self._refuse(f"The change due after {t} rewards was not made", refusal)
+            return
+        self._adopt(t, hyper, shift)
+
+    def _prior(self, variance: float) -> Prior:
+        """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
+        return Prior.of(self.ground, variance, two_valued=is_two_valued(self._model.history))
+
+    def _noise_of(self, hyper: Hyper) -> float:
+        """Returns the noise variance that the model has with these hyperparameters."""
+        return hyper.noise_var
+
+    def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
+        """Takes note of what the belief was made with."""
+        self.hyper, self.centre, self._scale = hyper, self.centre + shift, self.ground.scale(hyper)
+        if t >= FIRST_FIT:
+            self.fits = [*self.fits, (t, hyper)]  # a new list: whoever holds the former has what was learned by then
+
+    def _taken_from(self, kept: Mapping[str, Any]) -> tuple[Hyper, float]:
+        """Returns hyperparameters that were kept, and the graph part's scale, which is the same on this graph."""
+        self._normalise(kept.get("normalised", False))
+        given = Hyper(*kept["hyper"])
+        return given._replace(graph=kept["scale"] + log(self.ground.mean_gain(given.ridge))), exp(kept["scale"])
+
+    def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper, scale: float) -> None:
+        self.hyper, self.centre, self._scale = hyper, kept["centre"], scale
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
 
     def _normalise(self, normalised: bool) -> None:
         """Takes the kind of Laplacian that hyperparameters were learned with."""
         if normalised != self._normalised:
-            self._normalised, self._parts, self._mean_gain = normalised, None, 0.0
-
-    def _form(self) -> GraphCovariance | None:
-        h = self.hyper
-        if self._normalised:
-            return None
-        scale = exp(h.graph) / self._gain()
-        return GraphCovariance(ridge=exp(h.ridge), scale=scale, own=exp(h.own), common=exp(h.common))
-
-    def _gain(self) -> float:
-        """Returns the mean of g on this graph."""
-        followed = self._parts is None and self._mean_gain > 0
-        return self._mean_gain if followed else self.parts.mean_gain(self.hyper.ridge)
-
-    def _linked(self, link: Link) -> None:
-        form, before = self._form(), self.graph.n_users
-        assert form is not None  # or there would be no link
-        traces = before * self._gain() + link.newcomers / form.ridge - link.lost / form.scale
-        self._mean_gain = traces / (before + link.newcomers)
-        self._parts = None
-        self.hyper = self.hyper._replace(graph=log(form.scale * self._mean_gain))
+            self._normalised = normalised
+            self._ground = self._ground.on(self.graph, normalised=normalised)
 
     def _decide(self, row: int, arms: Any, number: int) -> Considered:
         found = super()._decide(row, arms, number)
@@ -187,66 +306,18 @@ class AutoPolicy(Policy):
             return None
         return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
 
-    def _learn(self, row: int, column: Any, value: float) -> None:
-        self._model.learn(row, column, value - self.centre)
-        t = self.n_rewards
-        if self.settings_are_due(t) and t != self._last_fit():
-            self._refit(t)
 
-    def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
-        self._model.checked_batch(rows, columns, values)
-        for row, column, value in zip(rows, columns, values, strict=True):
-            self._learn(row, self._model.checked_arm(column), float(value))
+def _found(ground: Neighbourhoods, seen: dict[str, Any], t: int, shift: float, prior: Prior, start: Hyper) -> Hyper:
+    history = History.restored(seen, ground.key)
+    return fit(ground.evidence(history, t, shift), prior, start)[0]
 
-    def _refit(self, t: int) -> None:
-        """Takes the hyperparameters that the rewards call for; if the model refuses them, it keeps those it has."""
-        shift, variance = centre_and_variance(self._model.history)
-        prior = self._prior(variance)
-        hyper = prior.centre
-        try:
-            self._check_replayed()
-            if t >= FIRST_FIT and not is_constant(self._model.history):
-                start = self.hyper if self.fits else prior.centre
-                hyper = self._found(self._evidence(t, shift), prior, start, t)
-            self._model.retune(self.ground.kernel(hyper), self.ground.noise_var(hyper), shift=-shift)
-        except FAILURES as refusal:
-            self._refuse(f"The change due after {t} rewards was not made", refusal)
-            return
-        self._adopt(t, hyper, shift)
 
-    def _found(self, evidence: Explaining, prior: Prior, start: Hyper, t: int) -> Hyper:  # noqa: ARG002
-        """Returns the hyperparameters that t rewards call for."""
-        return fit(evidence, prior, start)[0]
-
-    def _prior(self, variance: float) -> Prior:
-        """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
-        return Prior.of(self.ground, variance)
-
-    def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
-        """Takes note of what the belief was made with."""
-        self.hyper, self.centre = hyper, self.centre + shift
-        if t >= FIRST_FIT:
-            self.fits = [*self.fits, (t, hyper)]  # a new list: whoever holds the former has what was learned by then
-
-    def _evidence(self, t: int, shift: float) -> Explaining:
-        """Returns the evidence of the rewards less a number."""
-        history = self._model.history
-        history.shift(-shift)
-        try:
-            return Evidence(self.parts, history, rows=self._sample(t))
-        finally:
-            history.shift(shift)
-
-    def _sample(self, t: int, most: int = MOST_PAIRS) -> Index | None:
-        """Returns the pairs to look at: all, or those of users drawn at random until there are enough."""
-        users = self._model.history.user_array()
-        if len(users) <= most:
-            return None
-        order = np.random.default_rng([self.seed, t]).permutation(self._model.n_users)
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        ranked = np.argsort(place[users], kind="stable")
-        return np.asarray(ranked[:most])
+def _made(make: Callable[..., Model], ground: Neighbourhoods, reason: str, hyper: Hyper, seen: dict[str, Any]) -> Model:
+    kernel = ground.kernel(hyper)
+    model = make(kernel, noise_var=hyper.noise_var)
+    model.relearn(History.restored(seen, kernel.key))
+    model.reason = reason
+    return model
 
 
 def centre_and_variance(history: History) -> tuple[float, float]:
@@ -295,9 +366,20 @@ def fit_is_due(t: int) -> bool:
     return t >= FIRST_FIT and (odd == 1 or (odd == 3 and t < HALFWAY_UNTIL))
 
 
-def make_auto_policy(*, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, **rest: Any) -> AutoPolicy:
-    """Returns a policy at the prior's centre for rewards of variance 1; `make` makes a model on a kernel."""
-    parts = Parts.of(graph, arms)
-    hyper = Prior.of(parts, 1.0).centre
-    model = make(parts.kernel(hyper), noise_var=hyper.noise_var)
-    return AutoPolicy(parts=parts, hyper=hyper, graph=graph, arms=arms, model=model, **rest)
+def make_auto_policy(
+    *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, seed: int, matrices: bool = False, **rest: Any
+) -> AutoPolicy:
+    """Returns a policy at the prior's centre for rewards of variance 1; `make` makes a model on a kernel.
+
+    Args:
+        make: Makes a model on a kernel.
+        graph: The users.
+        arms: The pool.
+        seed: As for `Policy`; also which rewards fits look at.
+        matrices: Whether the kernel is to have matrices over users and arms whatever their number.
+        **rest: As for `Policy`.
+    """
+    ground = Neighbourhoods(graph, arms, seed=seed, matrices=matrices)
+    hyper = Prior.of(ground, 1.0).centre
+    model = make(ground.kernel(hyper), noise_var=hyper.noise_var)
+    return AutoPolicy(ground=ground, make=make, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)

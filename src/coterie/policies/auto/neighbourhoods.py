@@ -5,6 +5,7 @@ Laplacian among them is that of the whole graph, what lies one step beyond them 
 zero. The scale of the graph part, mean g, is that of the whole graph, by Lanczos quadrature.
 """
 
+from copy import copy
 from functools import cached_property
 from math import exp
 
@@ -19,10 +20,10 @@ from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.kernels.arm import median_distance
 from coterie.models import History
 from coterie.policies.auto.arms import SmoothAndLinear, standardised
-from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.levels import is_uneven
 from coterie.policies.auto.parts import Density, Hyper, Parts
-from coterie.policies.auto.sampling import WHOLE, Index, Sample, draw_sample, neighbourhood_laplacian
+from coterie.policies.auto.sampling import WHOLE, Index, Sample, draw_samples, neighbourhood_laplacian
 from coterie.policies.auto.spectra import lanczos_density
 
 MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among those near one another
@@ -37,23 +38,44 @@ class Neighbourhoods:
         arms: The pool; its features are standardised.
         seed: Fixes which users fits look at.
         normalised: Whether the Laplacian is the normalised one; None for what the degrees call for.
+        matrices: Whether kernels have matrices over users and arms whatever their number.
     """
 
-    shortest = least_ridge = 0.0
-
-    def __init__(self, graph: UserGraph, arms: ArmPool, *, seed: int = 0, normalised: bool | None = None) -> None:
-        self.graph, self._arms, self._seed = graph, arms, seed
+    def __init__(
+        self,
+        graph: UserGraph,
+        arms: ArmPool,
+        *,
+        seed: int = 0,
+        normalised: bool | None = None,
+        matrices: bool = False,
+    ) -> None:
+        self.graph, self._arms, self._seed, self._matrices = graph, arms, seed, matrices
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self.features = standardised(arms.features)
-        self.mean_degree = float(np.mean(graph.degrees > 0 if self.normalised else graph.degrees))
+        self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
         self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last: tuple[float, Array] | None = None
 
     def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "Neighbourhoods":
         """Returns the same for another graph; the Laplacian stays of the same kind, unless another is named."""
-        kind = self.normalised if normalised is None else normalised
-        return Neighbourhoods(graph, self._arms, seed=self._seed, normalised=kind)
+        out = copy(self)
+        for name in ("density", "_whole", "parts"):
+            out.__dict__.pop(name, None)
+        out.graph, out.normalised = graph, self.normalised if normalised is None else normalised
+        out.mean_degree, out._last = mean_of_diagonal(graph, normalised=out.normalised), None
+        return out
+
+    def key(self, user: int, arm: int) -> int:
+        """Returns a pair's number."""
+        return user * len(self.features) + arm
+
+    @cached_property
+    def parts(self) -> Parts:
+        """The parts of the whole graph and all arms. O(users^3 + arms^2)."""
+        laplacian = self.graph.laplacian(normalised=self.normalised).toarray()
+        return self._parts(laplacian, self.features, density=None)
 
     @cached_property
     def density(self) -> Density:
@@ -81,10 +103,10 @@ class Neighbourhoods:
         """Returns what (L + ridge I)^-1 is multiplied by."""
         return exp(hyper.graph) / self.mean_gain(hyper.ridge)
 
-    def evidence(self, history: History, t: int, shift: float = 0.0) -> Evidence:
+    def evidence(self, history: History, t: int, shift: float = 0.0) -> Together:
         """Returns the evidence of rewards, less a number, of some neighbourhoods, drawn anew for each number t."""
-        rng = np.random.default_rng([self._seed, t])
-        return self.sampled_evidence(history, draw_sample(self.graph, history, rng), shift)
+        samples = draw_samples(self.graph, history, np.random.default_rng([self._seed, t]))
+        return Together([self.sampled_evidence(history, each, shift) for each in samples])
 
     def sampled_evidence(self, history: History, sample: Sample, shift: float = 0.0) -> Evidence:
         """Returns the evidence of the rewards of a sample, less a number."""
@@ -102,16 +124,12 @@ class Neighbourhoods:
         scale = self.scale(hyper) if scale is None else scale
         parts = UserParts(scale, exp(hyper.ridge), exp(hyper.own), exp(hyper.common), self.normalised)
         arms = SmoothAndLinear(exp(hyper.lengthscale), hyper.linear_share, self._mean_square or 1.0, exp(hyper.offset))
-        if self.graph.n_users > MOST_USERS:
+        if self.graph.n_users > MOST_USERS and not self._matrices:
             return AdditiveKernel(self.graph, parts, arms, self.features)
         users = self._user_cov(parts)
-        if len(self.features) > MOST_ARMS:
+        if len(self.features) > MOST_ARMS and not self._matrices:
             return EvaluatedPool(users, arms, self.features)
         return PoolKernel(users, arms._gram(self.features))
-
-    def noise_var(self, hyper: Hyper) -> float:
-        """Returns the noise variance that goes with the kernel."""
-        return hyper.noise_var
 
     def _user_cov(self, parts: UserParts) -> Array:
         """Returns the covariance of all users. O(users^3), or O(users^2) for the ridge of the last time."""
@@ -157,6 +175,11 @@ class Neighbourhoods:
             self.median_distance,
             normalised=self.normalised,
         )
+
+
+def mean_of_diagonal(graph: UserGraph, *, normalised: bool) -> float:
+    """Returns the mean of the Laplacian's diagonal."""
+    return float(np.mean(graph.degrees > 0 if normalised else graph.degrees))
 
 
 def _renumbered(history: History, sample: Sample, columns: Index, shift: float) -> History:

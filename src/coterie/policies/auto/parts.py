@@ -17,11 +17,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, JointKernel, PoolKernel
-from coterie.kernels.arithmetic import median_distance, squared_distances
+from coterie.kernels import PoolKernel
+from coterie.kernels.arithmetic import squared_distances
 from coterie.kernels.user import check_ridge
-from coterie.policies.auto.levels import is_uneven
 
 
 class Hyper(NamedTuple):
@@ -63,8 +61,8 @@ class Hyper(NamedTuple):
         return {name: value / sum(parts.values()) for name, value in parts.items()}
 
 
-class KernelParts(Protocol):
-    """What a learned kernel is made of, on a graph of any size."""
+class Scales(Protocol):
+    """The scales of graph and arms, which priors go by."""
 
     @property
     def mean_degree(self) -> float:
@@ -74,28 +72,6 @@ class KernelParts(Protocol):
     @property
     def median_distance(self) -> float:
         """The median distance between two arms."""
-        ...
-
-    @property
-    def shortest(self) -> float:
-        """The shortest length-scale that the kernel can have; 0 for any."""
-        ...
-
-    @property
-    def least_ridge(self) -> float:
-        """The least Laplacian ridge that the kernel can have; 0 for any."""
-        ...
-
-    def mean_gain(self, ridge: float) -> float:
-        """Returns the mean of g for this log ridge: what G is divided by."""
-        ...
-
-    def kernel(self, hyper: Hyper) -> JointKernel:
-        """Returns the joint kernel."""
-        ...
-
-    def noise_var(self, hyper: Hyper) -> float:
-        """Returns the noise variance that goes with the kernel."""
         ...
 
 
@@ -149,14 +125,6 @@ class Parts:
     normalised: bool = False
 
     @classmethod
-    def of(cls, graph: UserGraph, arms: ArmPool, *, normalised: bool | None = None) -> "Parts":
-        """Returns the parts for a graph and a pool of arms. O(n^3 + m^2 d)."""
-        normalised = is_uneven(graph.degrees) if normalised is None else normalised
-        laplacian, median = graph.laplacian(normalised=normalised), median_distance(arms.features)
-        known = {"mean_degree": float(laplacian.diagonal().mean()), "median_distance": median, "normalised": normalised}
-        return cls.made(laplacian.toarray(), arms.features, **known)
-
-    @classmethod
     def made(cls, laplacian: Array, features: Array, *, mean_square: float | None = None, **rest: Any) -> "Parts":
         """Returns the parts for a Laplacian and arms' features; `mean_square` is that of all arms."""
         values, vectors = np.linalg.eigh(laplacian)
@@ -164,16 +132,6 @@ class Parts:
         scale = float(products.diagonal().mean()) if mean_square is None else mean_square
         products = products / scale if scale > 0 else products
         return cls(np.maximum(values, 0.0), vectors, squared_distances(features), products, **rest)
-
-    @property
-    def shortest(self) -> float:
-        """No length-scale is too short for a table of all arms."""
-        return 0.0
-
-    @property
-    def least_ridge(self) -> float:
-        """No ridge is too small for a table of all users."""
-        return 0.0
 
     @property
     def n_users(self) -> int:
@@ -188,19 +146,9 @@ class Parts:
         spectrum, change = g / mean, slope / mean - (g / mean) * (mean_slope / mean)
         return (self.eigenvectors * spectrum) @ self.eigenvectors.T, change
 
-    def mean_gain(self, ridge: float) -> float:
-        """Returns the mean of g for this log ridge: what G is divided by."""
-        if self.density is not None:
-            return self.density.gain(exp(ridge))[0]
-        return float((1 / (self.eigenvalues + exp(ridge))).mean())
-
     def smooth_part(self, lengthscale: float) -> Array:
         """Returns SE for this log length-scale."""
         return np.asarray(np.exp(self.squared_distance * (-0.5 * exp(-2 * lengthscale))))
-
-    def noise_var(self, hyper: Hyper) -> float:
-        """Returns the noise variance that goes with the kernel."""
-        return hyper.noise_var
 
     def kernel(self, hyper: Hyper) -> PoolKernel:
         """Returns the joint kernel; raises where a ridge of another graph is nothing beside the edges of this one."""

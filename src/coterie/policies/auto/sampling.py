@@ -11,7 +11,8 @@ from coterie.graphs import UserGraph
 from coterie.models import History
 
 WHOLE = 400  # users of a graph that is looked at as a whole
-MOST_USERS, MOST_PAIRS, BALLS = 300, 400, 4
+ALL_PAIRS = 400  # looked at together
+BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # beyond: so many samples, of so many pairs, each of so many neighbourhoods
 
 Index = NDArray[np.intp]
 
@@ -30,20 +31,27 @@ class Sample(NamedTuple):
     places: Index
 
 
-def draw_sample(graph: UserGraph, history: History, rng: np.random.Generator) -> Sample:
-    """Returns users with all their pairs, neighbours together, until there are enough pairs or users."""
+def draw_samples(graph: UserGraph, history: History, rng: np.random.Generator) -> list[Sample]:
+    """Returns all pairs as one sample, or where they are many some samples of users with all their pairs."""
     users = history.user_array()
-    if len(users) <= MOST_PAIRS and graph.n_users <= WHOLE:
+    if len(users) <= ALL_PAIRS:
         chosen, places = np.unique(users, return_inverse=True)
-        return Sample(chosen, np.arange(len(users)), places)
+        return [Sample(chosen, np.arange(len(users)), places)]
     counts = np.bincount(users, minlength=graph.n_users)
-    chosen = _gathered(graph.weights, counts, rng)
-    numbers = np.full(graph.n_users, -1)
-    numbers[chosen] = np.arange(len(chosen))
-    rows = np.flatnonzero(numbers[users] >= 0)
-    rows = rows[np.argsort(numbers[users[rows]], kind="stable")][:MOST_PAIRS]
-    kept = chosen[: numbers[users[rows[-1]]] + 1]
-    return Sample(kept, rows, numbers[users[rows]])
+    numbers, out = np.full(graph.n_users, -1), list[Sample]()
+    free = counts > 0
+    for _ in range(BLOCKS):
+        chosen = _gathered(graph.weights, counts * free, rng)
+        if len(chosen) == 0:
+            break
+        free[chosen] = False
+        numbers[chosen] = np.arange(len(chosen))
+        rows = np.flatnonzero(numbers[users] >= 0)
+        rows = rows[np.argsort(numbers[users[rows]], kind="stable")][:BLOCK_PAIRS]
+        kept = chosen[: numbers[users[rows[-1]]] + 1]
+        out.append(Sample(kept, rows, numbers[users[rows]]))
+        numbers[chosen] = -1
+    return out
 
 
 def _gathered(weights: Any, counts: Index, rng: np.random.Generator) -> Index:
@@ -52,7 +60,7 @@ def _gathered(weights: Any, counts: Index, rng: np.random.Generator) -> Index:
     starts = iter(rng.permutation(np.flatnonzero(counts)).tolist())
     met, pairs = np.zeros(len(counts), dtype=bool), 0
     out: list[int] = []
-    while pairs < MOST_PAIRS and len(out) < MOST_USERS:
+    while pairs < BLOCK_PAIRS:
         start = next((user for user in starts if not met[user]), None)
         if start is None:
             break
@@ -61,7 +69,7 @@ def _gathered(weights: Any, counts: Index, rng: np.random.Generator) -> Index:
         for user in ball:  # grows as it goes
             out.append(user)
             found += int(counts[user])
-            if found * BALLS >= MOST_PAIRS or len(out) >= MOST_USERS:
+            if found * BALLS >= BLOCK_PAIRS:
                 break
             near = indices[indptr[user] : indptr[user + 1]]
             near = np.unique(near[(counts[near] > 0) & ~met[near]])

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmKernel, ArmPool, Green, Linear, SquaredExponential, UserKernel
+from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
 from coterie.kernels.graph import MAX_FEATURES
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
 from coterie.models.large import Sizes, is_for_sparse

@@ -13,10 +13,10 @@ from coterie.kernels.arm import median_distance
 from coterie.kernels.graph import GraphKernel, graph_kernel
 from coterie.kernels.groups import group_kernel
 from coterie.models import Model, make_model
-from coterie.models.choose import LARGE_ENGINES
+from coterie.models.choose import LARGE_ENGINES, only_limit
 from coterie.models.engines.local import LocalModel
 from coterie.models.memory import check_users_fit
-from coterie.policies.auto import AutoPolicy, make_auto_policy, make_background_auto_policy, make_bernoulli_policy
+from coterie.policies.auto import AutoPolicy, make_auto_policy, make_bernoulli_policy
 from coterie.policies.following.clusters import Clusters
 from coterie.policies.following.followers import Follower, ScheduledNoise
 from coterie.policies.following.joined import JoinedClusters, joined_at_first
@@ -88,23 +88,24 @@ def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
         )
     if bernoulli:
         return make_bernoulli_policy
-    return make_background_auto_policy if engine in ("auto", "local") else make_auto_policy
+    return partial(make_auto_policy, matrices=engine not in ("auto", "local"))
 
 
 def model_maker(
-    engine: str, expected_rounds: int | None, engine_options: Mapping[str, Any] | None, *, bernoulli: bool
+    engine: str, expected_rounds: int | None, engine_options: Mapping[str, Any] | None
 ) -> Callable[..., Model]:
     """Returns what makes the model of a policy that learns its hyperparameters, on a kernel."""
-    made = partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
-    if engine != "auto" or bernoulli:
-        return made
+    if engine == "auto":
+        only_limit(engine_options)
+        return bounded_model
+    return partial(make_model, engine=engine, expected_rounds=expected_rounds, engine_options=engine_options)
 
-    def bounded(kernel: JointKernel, *, noise_var: float) -> Model:
-        model = LocalModel(kernel, noise_var=noise_var)
-        model.reason = "chosen because its cost is bounded, whatever the sizes"
-        return model
 
-    return bounded
+def bounded_model(kernel: JointKernel, *, noise_var: float) -> Model:
+    """Returns the model that a policy that learns its hyperparameters has unless another is asked for."""
+    model = LocalModel(kernel, noise_var=noise_var)
+    model.reason = "chosen because its cost is bounded, whatever the sizes"
+    return model
 
 
 def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:

@@ -138,7 +138,7 @@ def make_policy(
         maker = auto_maker(engine, bernoulli=bernoulli)
         if bernoulli or engine not in ("auto", "local"):
             check_users_fit(graph.n_users)
-        made = model_maker(engine, expected_rounds, engine_options, bernoulli=bernoulli)
+        made = model_maker(engine, expected_rounds, engine_options)
         return maker(
             make=made,
             name=name,

@@ -16,11 +16,12 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.models import History
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
+from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import centre_and_variance, is_two_valued
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
-from coterie.policies.auto.parts import Hyper, Parts
-from coterie.policies.auto.sampling import Sample, draw_sample
+from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.sampling import Sample, draw_samples
 
 PERMUTATIONS = 199
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
@@ -199,7 +200,7 @@ def make_report(
     ratio, p_value = homophily(graph, history, len(arms), seed=seed)
     best = partial(_best_bernoulli if bernoulli else _best_gaussian, arms=arms, history=history)
     if len(history) and not bernoulli:
-        best = partial(best, sample=draw_sample(graph, history, np.random.default_rng(seed)))
+        best = partial(best, samples=draw_samples(graph, history, np.random.default_rng(seed)))
     return GraphReport(
         n_rewards=history.n_observations,
         shares=[(t, hyper.shares()) for t, hyper in fits],
@@ -216,17 +217,18 @@ def make_report(
 def _best_bernoulli(graph: UserGraph, *, arms: ArmPool, history: History) -> float:
     if not len(history):
         return 0.0
-    parts = Parts.of(graph, arms)
-    likely = BernoulliEvidence(parts, history, level_of(history))
-    return fit(likely, logit_prior(parts), logit_prior(parts).centre)[1]
+    ground = Neighbourhoods(graph, arms)
+    likely, prior = BernoulliEvidence(ground.parts, history, level_of(history)), logit_prior(ground)
+    return fit(likely, prior, prior.centre)[1]
 
 
-def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, sample: Sample | None = None) -> float:
-    if sample is None:
+def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, samples: list[Sample] | None = None) -> float:
+    if samples is None:
         return 0.0
     ground = Neighbourhoods(graph, arms)
     prior = Prior.of(ground, centre_and_variance(history)[1], two_valued=is_two_valued(history))
-    return fit(ground.sampled_evidence(history, sample), prior, prior.centre)[1]
+    evidence = Together([ground.sampled_evidence(history, each) for each in samples])
+    return fit(evidence, prior, prior.centre)[1]
 
 
 def homophily(graph: UserGraph, history: History, n_arms: int, *, seed: int) -> tuple[float | None, float | None]:

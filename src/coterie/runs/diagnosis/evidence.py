@@ -1,12 +1,13 @@
 """What the rewards say for graph, own and common: the log evidence of the fitted kernel with and without each part."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.policies.auto.fitting import Explaining, Prior, fit
+from coterie.policies.auto.evidence import Explaining, Together
+from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import centre_and_variance
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -33,18 +34,6 @@ class Fitted:
     centre: float
     evidence: float
     gains: Mapping[str, float]
-
-
-class Together:
-    """The evidence of several blocks, each by itself: the sum of their logarithms."""
-
-    def __init__(self, parts: Sequence[Explaining]) -> None:
-        self._parts = parts
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        """Returns the log evidence and its gradient."""
-        found = [each.value_and_gradient(point) for each in self._parts]
-        return sum(value for value, _ in found), np.sum([gradient for _, gradient in found], axis=0)
 
 
 class Without:

@@ -18,7 +18,6 @@ from math import inf, log
 from typing import Any, NamedTuple
 
 import numpy as np
-
 from scipy.linalg import blas, lapack
 
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
@@ -110,8 +109,8 @@ class LocalModel(ConditionedModel):
         if self._trend is None:
             return f"{super().explain()} Exact: all {rows} pairs are near enough."
         return (
-            f"{super().explain()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they are, and "
-            f"all of them through {self._trend.size} features; what it leaves out makes it less certain, not more."
+            f"{super().explain()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they "
+            f"are, and all of them through {self._trend.size} features; what it leaves out makes it less certain."
         )
 
     @property

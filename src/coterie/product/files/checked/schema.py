@@ -284,6 +284,7 @@ FITS = ListOf(Fields({"rewards": Whole(), "hyper": HYPER}))
 BEGUN = Fields(
     {
         "started": Whole(),
+        "due": Whole(),
         "shift": Real(),
         "history": HISTORY,
         "hyper": HYPER,
@@ -306,7 +307,6 @@ BELIEF = Fields(
         "hyper": HYPER,
         "centre": Real(-LARGEST_REWARD, LARGEST_REWARD),
         "fits": FITS,
-        "mean_gain": Maybe(POSITIVE),
         "normalised": FLAG,
         "settled_at": Whole(),
         "moved": Real(0),

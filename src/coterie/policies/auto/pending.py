@@ -1,0 +1,123 @@
+"""A fit that goes on beside the decisions, and its model, which follows what comes in meanwhile."""
+
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial
+from typing import Any
+
+from coterie.errors import FAILURES
+from coterie.models import Model
+from coterie.policies.auto.ahead import Ahead
+from coterie.policies.auto.parts import Hyper
+
+Reward = tuple[int, Any, float]
+Made = Callable[[Hyper, dict[str, Any]], Model]
+
+
+class PendingFit:
+    """Hyperparameters that are being learned from the rewards up to a moment, and a model on them.
+
+    Args:
+        started: After how many rewards it began.
+        due: After how many rewards it is to be taken.
+        shift: What is taken off every reward then, further than now.
+        history: The rewards that it sees, as they were remembered.
+        find: Computes the hyperparameters.
+        make: Makes a model of hyperparameters and rewards.
+        begins: Whether it begins at once.
+
+    Attributes:
+        later: The rewards that came since, as they were remembered.
+    """
+
+    def __init__(
+        self,
+        started: int,
+        due: int,
+        shift: float,
+        history: dict[str, Any],
+        find: Callable[[], Hyper],
+        make: Made,
+        *,
+        begins: bool = True,
+    ) -> None:
+        self.started, self.due, self.shift, self.history = started, due, shift, history
+        self.later: list[Reward] = []
+        self._find, self._make = find, make
+        self._work: Ahead[Hyper] | None = None
+        if begins:
+            self.begin()
+
+    def begin(self) -> None:
+        """Lets it be computed, if it is not already."""
+        if self._work is None:
+            self._work = Ahead(self._find, partial(_made, self._make, self.history, self.shift))
+            for reward in self.later:
+                self._work.follow(partial(_learn, reward, self.shift))
+
+    def give(self, hyper: Hyper) -> None:
+        """Takes these hyperparameters, and computes none."""
+        self._find, self._work = lambda: hyper, None
+
+    def follow(self, reward: Reward) -> None:
+        """Lets its model know of a reward, too."""
+        self.later.append(reward)
+        if self._work is not None:
+            self._work.follow(partial(_learn, reward, self.shift))
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether there is a model, or it has failed."""
+        return self._work is not None and self._work.is_ready
+
+    def found(self) -> Hyper:
+        """Returns the hyperparameters; waits for them, and raises what went wrong."""
+        return self._begun().found()
+
+    def finish(self) -> tuple[Hyper, Model]:
+        """Returns hyperparameters and model, which knows every reward; waits for them, and raises what went wrong."""
+        return self._begun().finish()
+
+    def _begun(self) -> Ahead[Hyper]:
+        self.begin()
+        assert self._work is not None
+        return self._work
+
+
+def _made(make: Made, history: dict[str, Any], shift: float, hyper: Hyper) -> Model:
+    seen = deepcopy(history)
+    seen["means"] = seen["means"] - shift
+    return make(hyper, seen)
+
+
+def _learn(reward: Reward, shift: float, model: Model) -> None:
+    row, column, value = reward
+    model.learn(row, column, value - shift)
+
+
+def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
+    """Returns what `pending_of` makes the same fit from; waits for its hyperparameters."""
+    if pending is None:
+        return None
+    try:
+        hyper = pending.found()
+    except FAILURES:  # it would not be taken: to whoever loads this it is as if it had not begun
+        return None
+    users, arms, values = zip(*pending.later, strict=True) if pending.later else ((), (), ())
+    return {
+        "started": pending.started,
+        "due": pending.due,
+        "shift": pending.shift,
+        "history": pending.history,
+        "hyper": hyper._asdict(),
+        "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+    }
+
+
+def pending_of(state: dict[str, Any], make: Made) -> PendingFit:
+    """Returns the fit of a state."""
+    hyper, later = Hyper(**state["hyper"]), state["later"]
+    out = PendingFit(state["started"], state["due"], state["shift"], state["history"], lambda: hyper, make)
+    for reward in zip(later["users"], later["arms"], later["values"], strict=True):
+        out.follow(reward)
+    return out
