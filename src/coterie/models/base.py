@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from math import inf, log1p
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -64,6 +64,14 @@ def check_ratio(max_variance: float, noise_var: float) -> None:
             f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
             "Raise noise_var or laplacian_ridge, or bring the features or the arm kernel to about 1",
         )
+
+
+class Replica(Protocol):
+    """Makes a model that knows nothing yet, of the engine and options of another."""
+
+    def __call__(self, kernel: JointKernel, *, noise_var: float) -> "Model":
+        """Returns it."""
+        ...
 
 
 class Model(ABC):
@@ -288,6 +296,10 @@ class Model(ABC):
         The belief is then that of the same observations; where it could not, nothing has changed.
         """
         return False
+
+    def replica(self) -> Replica | None:
+        """Returns what makes a model of this engine with these options on another kernel, where that is cheap."""
+        return None
 
     def _shift(self, amount: float) -> None:
         """Adds an amount to every remembered reward; the belief is rebuilt right after."""

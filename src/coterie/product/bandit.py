@@ -44,6 +44,7 @@ from coterie.product.learned import Learned
 from coterie.product.ledger import Ledger
 from coterie.product.scoring import score_all
 
+WAIT_FOR_FITS = False  # unless a bandit is told otherwise
 UNSAID: Any = object()  # what a file's journal is when nothing was said about it
 
 
@@ -69,6 +70,9 @@ class Bandit:
         clock: Tells the time in seconds; only expiry asks for it.
         journal: A new file for a line of JSON for each change, by which any decision can be made again; none means no
             journal.
+        wait_for_fits: Whether a reward waits for a fit of the hyperparameters that is due. By default nobody does: a
+            fit is taken by the first call after it is ready. Waiting, the same calls give the same decisions on any
+            machine.
         **options: Anything else that `make_policy` takes.
 
     Examples:
@@ -100,6 +104,7 @@ class Bandit:
         likelihood: str = "gaussian",
         clock: Callable[[], float] = time.time,
         journal: str | Path | None = None,
+        wait_for_fits: bool | None = None,
         **options: Any,
     ) -> None:
         refuse_unknown(options, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {}), *OPTION_NAMES])
@@ -120,6 +125,7 @@ class Bandit:
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
         self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
+        self._learned.waits_for_fits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
         if journal is not None:
             self._journal = Journal.begin(checked_path(journal), self)
 
@@ -358,6 +364,7 @@ class Bandit:
                     "min_propensity": self._min_propensity,
                     "reward": self._reward,
                     "likelihood": self._likelihood,
+                    "wait_for_fits": self._learned.waits_for_fits,
                     "options": dict(self._learned.options),
                 },
                 "retired": [arm for arm in self.arms.ids if arm in self._retired],
@@ -496,6 +503,11 @@ class Bandit:
     @journalled
     def _recover(self) -> None:
         self._learned.recover()
+
+    @journalled
+    def _take_fit(self, started: int, hyper: list[float]) -> None:
+        self._learned.touched = True
+        self._learned.take_fit(started, hyper)
 
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)

@@ -135,6 +135,9 @@ def _locked(method: Method[P, R], made: Made) -> Method[P, R]:
 
 def _recovered(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recover(bandit)
+    ready = bandit._learned.ready_fit
+    if ready is not None:
+        _committed(bandit, CHANGES["_take_fit"], ready, {})
     return made(bandit, args, kwargs)
 
 

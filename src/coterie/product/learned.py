@@ -8,6 +8,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import History, SparseModel, make_model
 from coterie.policies import Policy
+from coterie.policies.auto import AutoPolicy
 from coterie.policies.fitting import Progress
 from coterie.policies.making.engines import feature_options
 from coterie.policies.staged import StagedPolicy
@@ -59,6 +60,7 @@ class Learned:
         self.stale = 0
         self.at_once = 0
         self.touched = self.lost = False
+        self._waits_for_fits, self._fits_are_given = False, False
         _check_fit(self.policy, memory)
 
     @property
@@ -71,6 +73,43 @@ class Learned:
         """What can be chosen."""
         assert self.policy.arms is not None
         return self.policy.arms
+
+    @property
+    def waits_for_fits(self) -> bool:
+        """Whether a reward waits for a fit of the hyperparameters that is due."""
+        return self._waits_for_fits
+
+    @waits_for_fits.setter
+    def waits_for_fits(self, waits: bool) -> None:
+        self._waits_for_fits = waits
+        self._tell(self.policy)
+
+    @property
+    def fits_are_given(self) -> bool:
+        """Whether fits are not computed but told of, as in a replay."""
+        return self._fits_are_given
+
+    @fits_are_given.setter
+    def fits_are_given(self, given: bool) -> None:
+        self._fits_are_given = given and not self._waits_for_fits
+        self._tell(self.policy)
+        if isinstance(self.policy, AutoPolicy) and not self._fits_are_given:
+            self.policy.begin_fits()
+
+    def _tell(self, policy: Policy) -> None:
+        """Lets a policy know how its fits are to be taken."""
+        if isinstance(policy, AutoPolicy):
+            policy.takes_when_ready, policy.fits_are_given = not self._waits_for_fits, self._fits_are_given
+
+    @property
+    def ready_fit(self) -> tuple[int, list[float]] | None:
+        """After how many rewards a fit began that can be taken now, and its hyperparameters; none without."""
+        return self.policy.ready_fit if isinstance(self.policy, AutoPolicy) else None
+
+    def take_fit(self, started: int, hyper: Iterable[float]) -> None:
+        """Takes the fit that goes on, these being its hyperparameters."""
+        assert isinstance(self.policy, AutoPolicy)
+        self.policy.take_fit(started, hyper)
 
     @property
     def needs_refreshing(self) -> bool:
@@ -230,6 +269,7 @@ class Learned:
         policy = self._make(graph=graph, arms=arms, **self.options)
         for name in ("n_decisions", "_refused", "n_refused", "n_to_refuse"):
             setattr(policy, name, getattr(self.policy, name))
+        self._tell(policy)
         if kept is not None:
             policy.relearn_as(kept, self._collapsed(policy, events))
         elif policy.collapses:

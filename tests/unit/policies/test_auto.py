@@ -15,7 +15,7 @@ from coterie.policies.auto.parts import Hyper, Parts
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)), ids=list("abcdef"))
-PARTS = Parts.of(GRAPH, ARMS)
+PARTS = Neighbourhoods(GRAPH, ARMS).parts
 
 
 def history(size: int, seed: int = 0) -> History:

@@ -20,7 +20,7 @@ from coterie.policies.auto.parts import Hyper, Parts
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)))
-PARTS = Parts.of(GRAPH, ARMS)
+PARTS = Neighbourhoods(GRAPH, ARMS).parts
 
 
 def dense_truth(gram: np.ndarray, trials: Trials) -> tuple[np.ndarray, np.ndarray, float]:

@@ -18,7 +18,7 @@ from coterie.policies.auto.parts import Hyper, Parts
 
 GRAPH = ct.make_graph("sbm", 40, seed=2)
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))
-PARTS = Parts.of(GRAPH, ARMS)
+PARTS = Neighbourhoods(GRAPH, ARMS).parts
 HYPER = Hyper(-1.0, -2.0, -1.5, -0.5, 0.3, 0.2, -2.0, -2.0)
 
 

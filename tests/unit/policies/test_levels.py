@@ -32,16 +32,16 @@ def history(rewards: Any, n_users: int = 40) -> History:
 
 
 def test_the_laplacian_is_normalised_where_degrees_are_uneven() -> None:
-    assert Parts.of(UNEVEN, ARMS).normalised
+    assert Neighbourhoods(UNEVEN, ARMS).parts.normalised
     assert Neighbourhoods(UNEVEN, ARMS).normalised
-    assert not Parts.of(EVEN, ARMS).normalised
+    assert not Neighbourhoods(EVEN, ARMS).parts.normalised
     assert not Neighbourhoods(EVEN, ARMS).normalised
 
 
 def test_tastes_then_vary_about_alike() -> None:
     spreads = []
     for normalised in (True, False):
-        graph, _ = Parts.of(UNEVEN, ARMS, normalised=normalised).graph_part(log(0.3))
+        graph, _ = Neighbourhoods(UNEVEN, ARMS, normalised=normalised).parts.graph_part(log(0.3))
         spreads.append(graph.diagonal().max() / graph.diagonal().min())
     assert spreads[0] < 1.7 < 3 < spreads[1]
 
@@ -49,7 +49,7 @@ def test_tastes_then_vary_about_alike() -> None:
 def test_large_and_small_have_the_same_evidence_and_kernel() -> None:
     observed, parts, ground = (
         history(np.random.default_rng(3).normal(size=200)),
-        Parts.of(UNEVEN, ARMS),
+        Neighbourhoods(UNEVEN, ARMS).parts,
         Neighbourhoods(UNEVEN, ARMS),
     )
     exact = Evidence(parts, observed).value_and_gradient(np.array(HYPER))
@@ -180,7 +180,7 @@ def test_rewards_of_two_values_are_mostly_noise_though_no_pair_repeats() -> None
     for user in range(40):
         arm = int(rng.integers(len(ARMS)))
         observed.add((user, arm), user, arm, float(rng.random() < 0.1) - 0.1)
-    parts = Parts.of(UNEVEN, ARMS)
+    parts = Neighbourhoods(UNEVEN, ARMS).parts
     noise = [
         fit(Evidence(parts, observed), prior, prior.centre, corners=True)[0].noise_var
         for prior in (Prior.of(parts, 0.09, two_valued=True), Prior.of(parts, 0.09))

@@ -34,7 +34,7 @@ def history(graph: ct.UserGraph, size: int, seed: int = 0) -> History:
 
 def test_a_small_graph_is_looked_at_as_a_whole() -> None:
     observed = history(GRAPH, 300)
-    exact = Evidence(Parts.of(GRAPH, ARMS), observed).value_and_gradient(np.array(HYPER))
+    exact = Evidence(Neighbourhoods(GRAPH, ARMS).parts, observed).value_and_gradient(np.array(HYPER))
     found = Neighbourhoods(GRAPH, ARMS).evidence(observed, 300).value_and_gradient(np.array(HYPER))
     assert found[0] == pytest.approx(exact[0], rel=1e-9)
     np.testing.assert_allclose(found[1], exact[1], rtol=1e-6, atol=1e-8)

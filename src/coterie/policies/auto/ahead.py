@@ -16,13 +16,13 @@ Step = Callable[[Model], None]
 class Work(Generic[Found]):
     """What a thread does, and what has come of it; it knows nothing of who asked, so that they can be forgotten."""
 
-    def __init__(self, find: Callable[[], Found], make: Callable[[Found], Model]) -> None:
+    def __init__(self, find: Callable[[], Found], make: Callable[[Found], Model | None]) -> None:
         self._find, self._make = find, make
         self.steps: SimpleQueue[Step | None] = SimpleQueue()
         self.found: Found | None = None
         self.model: Model | None = None
         self.failure: BaseException | None = None
-        self.ready = Event()
+        self.ready, self.made = Event(), Event()
 
     def run(self) -> None:
         """Finds, makes, and does steps until there are no more."""
@@ -30,11 +30,14 @@ class Work(Generic[Found]):
             self.found = self._find()
             self.ready.set()
             self.model = self._make(self.found)
+            self.made.set()
             while (step := self.steps.get()) is not None:
-                step(self.model)
+                if self.model is not None:
+                    step(self.model)
         except BaseException as failure:  # whatever it was, it is raised where the result is asked for
             self.failure = failure
             self.ready.set()
+            self.made.set()
 
 
 class Ahead(Generic[Found]):
@@ -45,10 +48,10 @@ class Ahead(Generic[Found]):
 
     Args:
         find: What the model is made from.
-        make: Makes the model.
+        make: Makes the model, or none.
     """
 
-    def __init__(self, find: Callable[[], Found], make: Callable[[Found], Model]) -> None:
+    def __init__(self, find: Callable[[], Found], make: Callable[[Found], Model | None]) -> None:
         self._find, self._make = find, make
         self._taken: list[Step] = []
         self._begin()
@@ -74,8 +77,8 @@ class Ahead(Generic[Found]):
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a model, or the work has failed; a forked process has neither."""
-        return self._process == os.getpid() and (self._work.model is not None or self._work.failure is not None)
+        """Whether the model is made, or the work has failed; in a forked process it has not begun."""
+        return self._process == os.getpid() and self._work.made.is_set()
 
     def found(self) -> Found:
         """Returns what the model is made from; waits for it, and raises what went wrong."""
@@ -86,12 +89,11 @@ class Ahead(Generic[Found]):
             raise self._work.failure
         return self._work.found
 
-    def finish(self) -> tuple[Found, Model]:
+    def finish(self) -> tuple[Found, Model | None]:
         """Returns all, the model having done every step; waits for it, and raises what went wrong."""
         self._begin_if_forked()
         self._work.steps.put(None)
         self._thread.join()
         if self._work.failure is not None:
             raise self._work.failure
-        assert self._work.model is not None
         return self.found(), self._work.model

@@ -286,6 +286,4 @@ def make_bernoulli_policy(
     ground = Neighbourhoods(graph, arms, seed=seed, matrices=True)
     hyper = logit_prior(ground).centre
     model = make(ground.kernel(hyper), noise_var=1.0)
-    return BernoulliPolicy(
-        ground=ground, make=make, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest
-    )
+    return BernoulliPolicy(ground=ground, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)

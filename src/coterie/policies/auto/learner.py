@@ -13,6 +13,7 @@ from coterie.errors import FAILURES
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
+from coterie.models.base import Replica
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -48,7 +49,6 @@ class AutoPolicy(Policy):
 
     Args:
         ground: What kernels are made of.
-        make: Makes a model on a kernel.
         hyper: What it starts from.
         **rest: As for `Policy`; the model is one on `ground.kernel(hyper)`.
 
@@ -57,9 +57,9 @@ class AutoPolicy(Policy):
         fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
     """
 
-    def __init__(self, *, ground: Neighbourhoods, make: Callable[..., Model], hyper: Hyper, **rest: Any) -> None:
+    def __init__(self, *, ground: Neighbourhoods, hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
-        self._make, self._ground = make, ground
+        self._ground = ground
         self._normalised = ground.normalised  # it stays what it was when the policy was made
         self._scale = ground.scale(hyper)
         self._pending: PendingFit | None = None
@@ -234,16 +234,20 @@ class AutoPolicy(Policy):
         if self._pending is not None:
             self._pending = self._begun_fit(self.n_rewards)
 
-    def _maker(self) -> Callable[[Hyper, dict[str, Any]], Model]:
+    def _maker(self) -> Callable[[Hyper, dict[str, Any]], Model | None]:
         """Returns what makes a model of hyperparameters and rewards; a thread calls it, and knows nothing of this."""
-        return partial(_made, self._make, self.ground, self._model.reason)
+        return partial(_made, self.ground, self._model.replica())
 
     def _take(self, pending: PendingFit) -> None:
         """Takes the model that was made meanwhile; if that failed, the one in use stays."""
         self._pending = None
         try:
             self._check_replayed()
-            hyper, self._model = pending.finish()
+            hyper, model = pending.finish()
+            if model is None:
+                self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-pending.shift)
+            else:
+                self._model = model
         except FAILURES as refusal:
             self._refuse(f"The change due after {pending.started} rewards was not made", refusal)
             return
@@ -312,11 +316,12 @@ def _found(ground: Neighbourhoods, seen: dict[str, Any], t: int, shift: float, p
     return fit(ground.evidence(history, t, shift), prior, start)[0]
 
 
-def _made(make: Callable[..., Model], ground: Neighbourhoods, reason: str, hyper: Hyper, seen: dict[str, Any]) -> Model:
+def _made(ground: Neighbourhoods, replica: Replica | None, hyper: Hyper, seen: dict[str, Any]) -> Model | None:
+    if replica is None:
+        return None
     kernel = ground.kernel(hyper)
-    model = make(kernel, noise_var=hyper.noise_var)
+    model = replica(kernel, noise_var=hyper.noise_var)
     model.relearn(History.restored(seen, kernel.key))
-    model.reason = reason
     return model
 
 
@@ -382,4 +387,4 @@ def make_auto_policy(
     ground = Neighbourhoods(graph, arms, seed=seed, matrices=matrices)
     hyper = Prior.of(ground, 1.0).centre
     model = make(ground.kernel(hyper), noise_var=hyper.noise_var)
-    return AutoPolicy(ground=ground, make=make, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)
+    return AutoPolicy(ground=ground, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)

@@ -11,11 +11,11 @@ from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.parts import Hyper
 
 Reward = tuple[int, Any, float]
-Made = Callable[[Hyper, dict[str, Any]], Model]
+Made = Callable[[Hyper, dict[str, Any]], Model | None]
 
 
 class PendingFit:
-    """Hyperparameters that are being learned from the rewards up to a moment, and a model on them.
+    """Hyperparameters that are being learned from the rewards up to a moment, and perhaps a model on them.
 
     Args:
         started: After how many rewards it began.
@@ -23,7 +23,7 @@ class PendingFit:
         shift: What is taken off every reward then, further than now.
         history: The rewards that it sees, as they were remembered.
         find: Computes the hyperparameters.
-        make: Makes a model of hyperparameters and rewards.
+        make: Makes a model of hyperparameters and rewards, or none.
         begins: Whether it begins at once.
 
     Attributes:
@@ -67,15 +67,15 @@ class PendingFit:
 
     @property
     def is_ready(self) -> bool:
-        """Whether there is a model, or it has failed."""
+        """Whether it is computed, or has failed."""
         return self._work is not None and self._work.is_ready
 
     def found(self) -> Hyper:
         """Returns the hyperparameters; waits for them, and raises what went wrong."""
         return self._begun().found()
 
-    def finish(self) -> tuple[Hyper, Model]:
-        """Returns hyperparameters and model, which knows every reward; waits for them, and raises what went wrong."""
+    def finish(self) -> tuple[Hyper, Model | None]:
+        """Returns hyperparameters and the model, which knows every reward; waits, and raises what went wrong."""
         return self._begun().finish()
 
     def _begun(self) -> Ahead[Hyper]:
@@ -84,7 +84,7 @@ class PendingFit:
         return self._work
 
 
-def _made(make: Made, history: dict[str, Any], shift: float, hyper: Hyper) -> Model:
+def _made(make: Made, history: dict[str, Any], shift: float, hyper: Hyper) -> Model | None:
     seen = deepcopy(history)
     seen["means"] = seen["means"] - shift
     return make(hyper, seen)

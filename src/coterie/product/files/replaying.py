@@ -73,6 +73,7 @@ def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
         if lines.torn_at is not None:
             warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
         journal.name = lines.name
+        bandit._learned.fits_are_given = False
         return journal.opened()
     except OSError as error:
         journal.close()
@@ -107,6 +108,7 @@ class Lines:
     def made_again(self, bandit: Bandit, clock: Steady) -> Iterator[list[Decision]]:
         """Makes each change after the bandit was saved once more, and yields the decisions that it gave."""
         start = self._start(bandit._mark)
+        bandit._learned.fits_are_given = True
         for line in self._parsed():
             if "opened" in line:
                 self._versions = line["opened"]

@@ -138,6 +138,8 @@ def _made(saved: dict[str, Any], **changes: Any) -> Bandit:
 
 def _for_a_moment(options: dict[str, Any], engine: str) -> dict[str, Any]:
     """Returns options of a policy that takes little room until the belief is there; some have a kernel of their own."""
+    if engine == "local":
+        return options
     if engine not in LARGE_ENGINES:
         return {name: value for name, value in options.items() if name != "engine_options"} | {"engine": "exact"}
     given = options.get("engine_options") or {}

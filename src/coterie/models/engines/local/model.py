@@ -14,6 +14,7 @@ narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 
 both read no more: neither depends on how many users, arms or rewards there are, but for a look at who is near.
 """
 
+from functools import partial
 from math import inf, log
 from typing import Any, NamedTuple
 
@@ -25,7 +26,7 @@ from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
 from coterie.contracts import Array
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel, OnPool
-from coterie.models.base import Index
+from coterie.models.base import Index, Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.exact import Grown
 from coterie.models.engines.local.trend import Trend
@@ -112,6 +113,10 @@ class LocalModel(ConditionedModel):
             f"{super().explain()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they "
             f"are, and all of them through {self._trend.size} features; what it leaves out makes it less certain."
         )
+
+    def replica(self) -> Replica:
+        """Returns what makes a model of this engine with these options on another kernel."""
+        return partial(_replica, self.near_rows, self.trend_features, self.reason)
 
     @property
     def _pool(self) -> OnPool:
@@ -430,6 +435,12 @@ class LocalModel(ConditionedModel):
 
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         raise NotImplementedError  # rebuilt as a whole, and learned one by one
+
+
+def _replica(near_rows: int, trend_features: int, reason: str, kernel: JointKernel, *, noise_var: float) -> LocalModel:
+    model = LocalModel(kernel, noise_var=noise_var, near_rows=near_rows, trend_features=trend_features)
+    model.reason = reason
+    return model
 
 
 def _inverse(factor: Array) -> Array:

@@ -67,7 +67,7 @@ SETTINGS = Fields(
         "min_propensity": Real(0, 1),
         "options": Fields({}, OPTIONS),
     },
-    {"reward": Choice(REWARDS), "likelihood": Choice(("gaussian", "bernoulli"))},
+    {"reward": Choice(REWARDS), "likelihood": Choice(("gaussian", "bernoulli")), "wait_for_fits": FLAG},
 )
 
 # What a model believes
