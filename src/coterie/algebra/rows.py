@@ -1,8 +1,8 @@
 """What rewards say of weights, from rows of (user, arm, count) and no matrix for each user; compiled.
 
 A user's rows are a chain: `first[user]` is one of them, `following[row]` the next, -1 the end. With X a user's features
-and C their counts, the data block is X' (noise C^-1 + own X X')^-1 X; `own` is the variance of a part of the weights
-that is the user's alone. Whatever is solved is as large as the rows or as the features, whichever are fewer.
+and C their counts, the data block is X' C X / noise. Whatever is solved is as large as the rows or as the features,
+whichever are fewer.
 """
 
 from typing import Any
@@ -178,6 +178,29 @@ def _add_data(
     counts: Any,
     features: Any,
     noise: float,
+    amount: float,
+    vector: Any,
+    out: Any,
+) -> None:
+    """Adds amount X' C X vector / noise to `out`."""
+    row = first[user]
+    while row >= 0:
+        arm = arms[row]
+        size = amount * counts[row] / noise * _dot(features, arm, vector)
+        for k in range(features.shape[1]):
+            out[k] += size * features[arm, k]
+        row = following[row]
+
+
+@compiled
+def _add_woodbury(
+    user: int,
+    first: Any,
+    following: Any,
+    arms: Any,
+    counts: Any,
+    features: Any,
+    noise: float,
     scale: float,
     amount: float,
     vector: Any,
@@ -188,27 +211,19 @@ def _add_data(
 ) -> None:
     """Adds amount X' (noise C^-1 + scale X X')^-1 X vector to `out`."""
     width = features.shape[1]
-    if scale > 0.0:
-        count = _factor_of(user, first, following, arms, counts, features, noise, scale, rows, factor)
-        if count <= width:
-            for i in range(count):
-                inner[i] = _dot(features, arms[rows[i]], vector)
-            _solve(factor, count, inner)
-            for i in range(count):
-                arm = arms[rows[i]]
-                for k in range(width):
-                    out[k] += amount * inner[i] * features[arm, k]
-            return
-    inner[:] = vector
-    if scale > 0.0:
+    count = _factor_of(user, first, following, arms, counts, features, noise, scale, rows, factor)
+    if count > width:
+        inner[:] = vector
         _solve(factor, width, inner)
-    row = first[user]
-    while row >= 0:
-        arm = arms[row]
-        size = amount * counts[row] / noise * _dot(features, arm, inner)
+        _add_data(user, first, following, arms, counts, features, noise, amount, inner, out)
+        return
+    for i in range(count):
+        inner[i] = _dot(features, arms[rows[i]], vector)
+    _solve(factor, count, inner)
+    for i in range(count):
+        arm = arms[rows[i]]
         for k in range(width):
-            out[k] += size * features[arm, k]
-        row = following[row]
+            out[k] += amount * inner[i] * features[arm, k]
 
 
 @compiled
@@ -224,13 +239,11 @@ def times_all(
     counts: Any,
     features: Any,
     noise: float,
-    own: float,
     vectors: Any,
     out: Any,
 ) -> None:
     """Writes (L_rho (x) I + blocks) times the vectors of all users."""
     width = features.shape[1]
-    rows, factor, inner = np.empty(width, np.int64), np.empty((width, width)), np.empty(width)
     for user in range(diagonal.shape[0]):
         for k in range(width):
             out[user, k] = diagonal[user] * vectors[user, k]
@@ -239,22 +252,7 @@ def times_all(
             for k in range(width):
                 out[user, k] -= weight * vectors[other, k]
         if first[user] >= 0:
-            _add_data(
-                user,
-                first,
-                following,
-                arms,
-                counts,
-                features,
-                noise,
-                own,
-                1.0,
-                vectors[user],
-                out[user],
-                rows,
-                factor,
-                inner,
-            )
+            _add_data(user, first, following, arms, counts, features, noise, 1.0, vectors[user], out[user])
 
 
 @compiled
@@ -266,13 +264,12 @@ def precondition_all(
     counts: Any,
     features: Any,
     noise: float,
-    own: float,
     slot: Any,
     inverse: Any,
     vectors: Any,
     out: Any,
 ) -> None:
-    """Writes the inverse of every user's own diagonal block times their vector: by what is kept of it, or Woodbury's.
+    """Writes the inverse of every user's diagonal block times their vector: by what is kept of it, or Woodbury's.
 
     (d I + X' N^-1 X)^-1 = I / d - X' (N + X X' / d)^-1 X / d^2.
     """
@@ -290,7 +287,7 @@ def precondition_all(
         for k in range(width):
             out[user, k] = one * vectors[user, k]
         if first[user] >= 0:
-            _add_data(
+            _add_woodbury(
                 user,
                 first,
                 following,
@@ -298,7 +295,7 @@ def precondition_all(
                 counts,
                 features,
                 noise,
-                own + one,
+                one,
                 -one * one,
                 vectors[user],
                 out[user],

@@ -22,12 +22,11 @@ FEATURE_ERROR = 1e-3
 MAX_FEATURES = 64
 MOST_EIGEN = 2000
 HUB = 2.0
-LEAST_PART = 1e-12
 MOST_STEPS = 200
 
 
 class GraphKernel(OnGraph, OnFeatures):
-    """([(L + ridge I)^-1]_uv + own [u = v] + common) (features_a . features_b), never written out. O(edges + arms x D).
+    """[(L + ridge I)^-1]_uv (features_a . features_b), never written out. O(edges + arms x D).
 
     L_rho = diag(diagonal) - weights is an M-matrix, so where L_rho reach >= shape > 0, no solution of L_rho x = r
     exceeds reach_u max_v |r_v| / shape_v at user u: errors are bounded by residuals.
@@ -42,8 +41,6 @@ class GraphKernel(OnGraph, OnFeatures):
         ridge: The paper's rho.
         features: One row for each arm of the pool.
         feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
-        own: What a user's taste varies by that nobody shares, >= 0; below 1e-12 it is none.
-        common: What all users' taste varies by together, >= 0; below 1e-12 it is none.
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
@@ -60,10 +57,7 @@ class GraphKernel(OnGraph, OnFeatures):
         laplacian_ridge: float = 0.1,
         normalised: bool = False,
         feature_error: float = 0.0,
-        own: float = 0.0,
-        common: float = 0.0,
     ) -> None:
-        self.own, self.common = _checked_part("own", own), _checked_part("common", common)
         precision = graph.regularised_laplacian(laplacian_ridge, normalised=normalised)
         self.diagonal = np.asarray(precision.diagonal())
         self._matrices = (_off_diagonal(precision) if normalised else graph.weights), graph.weights
@@ -73,17 +67,6 @@ class GraphKernel(OnGraph, OnFeatures):
         self.shape, self.reach = shape_and_reach(precision, self.null, self.ridge)
         self._hubs_wait = self.shape is not self.null
         self._take_features(features, feature_error)
-
-    def settings(self) -> dict[str, Any]:
-        """Returns what the same kernel on the same graph is made with, by name."""
-        return {
-            "features": self.features,
-            "laplacian_ridge": self.ridge,
-            "normalised": self.normalised,
-            "feature_error": self.feature_error,
-            "own": self.own,
-            "common": self.common,
-        }
 
     @property
     def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
@@ -101,8 +84,8 @@ class GraphKernel(OnGraph, OnFeatures):
 
     @property
     def shares_nothing(self) -> bool:
-        """Whether no two users have anything in common: a graph without edges, and no common part."""
-        return int(self.weights.nnz) == 0 and self.common == 0
+        """Whether no two users have anything in common: a graph without edges."""
+        return int(self.weights.nnz) == 0
 
     @cached_property
     def arm_moment(self) -> Array:
@@ -110,17 +93,16 @@ class GraphKernel(OnGraph, OnFeatures):
         return np.asarray(self.features.T @ self.features) / len(self.features)
 
     def user_variances(self) -> Array:
-        """Returns a lower bound of each user's prior variance, 1 / (degree + ridge) and the other parts."""
-        return np.asarray(1.0 / self.diagonal + (self.own + self.common))
+        """Returns a lower bound of each user's prior variance, 1 / (degree + ridge)."""
+        return np.asarray(1.0 / self.diagonal)
 
     def user_variance(self, user: int) -> float:
         """Returns that of one user. O(1)."""
-        return float(1.0 / self.diagonal[user] + (self.own + self.common))
+        return float(1.0 / self.diagonal[user])
 
     def max_variance(self, met: list[Any]) -> float:
         """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
-        largest = self._largest_arm_variance(met)
-        return largest / self.ridge + largest * (self.own + self.common)
+        return self._largest_arm_variance(met) / self.ridge
 
     def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
         """Never possible: raises."""
@@ -202,13 +184,6 @@ def arm_features(
     values, vectors = np.linalg.eigh(gram)
     scaled = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
     return fewest_features(scaled, gram.diagonal(), feature_error, max_features)
-
-
-def _checked_part(name: str, value: Any) -> float:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if number and 0 <= value < float("inf"):
-        return float(value) if value >= LEAST_PART else 0.0
-    raise ParameterError(f"{name} is {value!r}", "it is a variance: a finite number >= 0", "Choose 0 for no such part")
 
 
 def _off_diagonal(precision: Any) -> Any:

@@ -85,11 +85,6 @@ class OnGraph:
         return out
 
     @property
-    def smallest_shape(self) -> float:
-        """The smallest shape of any user; of a kernel that has grown, there ever was."""
-        return self._span[0] if self.has_grown else float(self.shape.min())
-
-    @property
     def has_grown(self) -> bool:
         """Whether this kernel was made by `growing`."""
         return self._growing is not None
@@ -113,10 +108,10 @@ class OnGraph:
 
     def growth(self) -> dict[str, Any]:
         """Returns what a kernel made anew on the same graph may not have to the bit."""
-        largest = self._span[1] if self.has_grown else float(self.shape.max())
+        smallest, largest = self._span if self.has_grown else (float(self.shape.min()), float(self.shape.max()))
         hubs = {"hubs": self._waiting_hubs()} if self._hubs_wait else {}
         kept = {"degrees": self._degrees, "shape": self.shape, "reach": self.reach}
-        return {"smallest": self.smallest_shape, "largest": largest, **kept, **hubs}
+        return {"smallest": smallest, "largest": largest, **kept, **hubs}
 
     def _waiting_hubs(self) -> dict[str, Any]:
         if self._hubs is not None:

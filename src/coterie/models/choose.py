@@ -47,7 +47,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "linear": frozenset({"memory_limit"}),
     "local": frozenset({"near_rows", "trend_features"}),
     "groups": frozenset(),
-    "sparse": frozenset({"eps", "accuracy", "max_work", "certified", "keeps_common"}),
+    "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
 }
 
 SMALL_GRID = 512
@@ -177,8 +177,7 @@ def make_model(
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified, keeps_common
-            (sparse).
+            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified (sparse).
         why: What "auto" adds to the reason that `model.explain()` gives: why the kernel was made as it was.
 
     Examples:
@@ -205,8 +204,6 @@ def make_model(
         engine, reason, options = choice.engine, choice.reason + why, {}
         if limit is not None and "memory_limit" in OPTIONS[engine]:
             options["memory_limit"] = limit
-        if engine == "sparse":
-            options["keeps_common"] = False  # only who asks for it by name waits for that
     if not isinstance(engine, str) or engine not in ALL_ENGINES:
         remedy = or_similar(engine, ALL_ENGINES, "Use one of these")
         raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ALL_ENGINES, 8)}", remedy)

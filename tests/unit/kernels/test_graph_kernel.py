@@ -5,7 +5,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ParameterError
-from coterie.kernels.graph import GraphKernel, arm_features, graph_kernel
+from coterie.kernels.graph import arm_features, graph_kernel
 
 POOL = ct.ArmPool(np.random.default_rng(0).normal(size=(40, 3)))
 
@@ -55,21 +55,3 @@ def test_the_arrays_are_those_of_the_regularised_laplacian(normalised: bool) -> 
     inverse = np.linalg.inv(matrix)
     assert np.all(kernel.user_variances() <= inverse.diagonal() + 1e-12)
     assert kernel.max_variance([]) >= inverse.max() * kernel.arm_diag(np.arange(40)).max()
-
-
-def test_own_and_common_parts_add_to_every_variance() -> None:
-    graph = ct.make_graph("ring", 6)
-    plain, mixed = GraphKernel(graph, np.eye(2)), GraphKernel(graph, np.eye(2), own=0.5, common=2)
-    assert (mixed.own, mixed.common) == (0.5, 2.0)
-    np.testing.assert_allclose(mixed.user_variances(), plain.user_variances() + 2.5)
-    assert mixed.max_variance([]) == pytest.approx(plain.max_variance([]) + 2.5)
-    lonely = ct.make_graph("empty", 6)
-    assert GraphKernel(lonely, np.eye(2), own=1.0).shares_nothing
-    assert not GraphKernel(lonely, np.eye(2), common=1.0).shares_nothing
-
-
-@pytest.mark.parametrize("name", ["own", "common"])
-@pytest.mark.parametrize("value", [-1.0, float("inf"), float("nan"), "much", True])
-def test_a_part_out_of_range_is_refused(name: str, value: object) -> None:
-    with pytest.raises(ParameterError, match=f"{name} is"):
-        GraphKernel(ct.make_graph("ring", 5), np.eye(2), **{name: value})  # type: ignore[arg-type]

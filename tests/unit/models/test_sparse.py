@@ -230,6 +230,24 @@ def test_a_policy_chooses_as_the_exact_one_does() -> None:
     assert same >= 54
 
 
+def test_a_retuned_model_takes_another_kernel_noise_and_shift() -> None:
+    graph = ct.make_graph("sbm", 20, seed=1)
+    model, reference = make_case(graph)
+    list(play(model, reference, 40))
+    model.retune(make_case(graph, ridge=0.5)[0].kernel, 0.4, shift=1.5)
+    reference.retune(make_case(graph, ridge=0.5)[1].kernel, 0.4, shift=1.5)
+    for user in range(20):
+        assert_bounds_hold(model, reference, user)
+
+
+def test_means_of_everybody_are_those_of_each_and_follow_rewards() -> None:
+    model, reference = make_case(ct.make_graph("sbm", 30, seed=1))
+    for _ in play(model, reference, 20):
+        together = model.read_means(np.arange(30), np.arange(8))
+        alone = np.array([model.peek(user, np.arange(8))[0] for user in range(30)])
+        np.testing.assert_allclose(together, alone, atol=1e-9)
+
+
 def test_all_is_compiled_when_the_model_is_made() -> None:
     names = ("push_local", "push_block", "apply_solution", "repair", "shrink_marginals")
     model, reference = make_case(ct.make_graph("sbm", 30, seed=1))

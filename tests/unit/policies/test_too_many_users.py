@@ -32,9 +32,7 @@ def test_users_whose_matrices_exceed_the_machine_are_refused_before_they_are_mad
 
 
 def test_an_unknown_option_of_sparse_is_told_with_those_of_the_features() -> None:
-    with pytest.raises(
-        UnknownNameError, match=r"'epsilon' is unknown.*'feature_error', 'keeps_common', 'max_features'"
-    ):
+    with pytest.raises(UnknownNameError, match=r"'epsilon' is unknown.*'eps', 'feature_error', 'max_features'"):
         ct.make_policy(
             "lk-gp-ucb", graph=ct.make_graph("ring", 5), arms=ARMS, engine="sparse", engine_options={"epsilon": 0.1}
         )

@@ -58,9 +58,9 @@ MAY_CHANGE = [
     r"pending|pending_made_at|settled|learned_at_once",  # other decisions, another past
     r"belief/(refused|n_refused|model/reason|fits|settled_at|moved)(/.*)?",  # what is told, and when sites are settled
     r"belief/.*/largest",  # how large rewards ever were, which ties go by
-    r"belief/(model|doubt)/(certified|keeps_common)",
+    r"belief/(model|doubt)/certified",
     # What engine "sparse" knows only by bounds, or when it looks: the means are those of the rewards all the same.
-    r"belief/(model|doubt)/(info_gain|log_likelihood|marginals/.*|common/.*)",
+    r"belief/(model|doubt)/(info_gain|log_likelihood|marginals/.*)",
     r"belief/(model|doubt)/residual/(rounding|queue|since|total|uneven|measured|largest|refreshed).*",
 ]
 LEARNED_AGAIN = r"event_(users|arms|rewards)|features|graph_.*"  # where the file holds no belief to contradict

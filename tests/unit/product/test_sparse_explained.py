@@ -6,8 +6,6 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.kernels.graph import GraphKernel
-from coterie.models import SparseModel
 
 pytest.importorskip("numba")
 
@@ -31,22 +29,6 @@ def test_contributions_are_those_of_an_exact_engine() -> None:
         assert ours.by_user[user] == pytest.approx(share, abs=1e-5)
     assert sum(ours.by_user.values()) == pytest.approx(ours.mean, abs=1e-5)
     assert ours.alone == pytest.approx(exact.alone, rel=0.05)
-
-
-@pytest.mark.parametrize(("own", "common"), [(0.6, 0.0), (0.0, 0.8), (0.6, 0.8)])
-def test_contributions_with_own_and_common_parts_are_those_of_the_dense_mixture(own: float, common: float) -> None:
-    graph, rng = ct.make_graph("sbm", 30, seed=1), np.random.default_rng(0)
-    model = SparseModel(GraphKernel(graph, ARMS, own=own, common=common), noise_var=0.1, eps=1e-6)
-    users, arms = rng.integers(30, size=50), rng.integers(12, size=50)
-    pairs = np.unique(users * 12 + arms)
-    users, arms = pairs // 12, pairs % 12
-    for user, arm in zip(users.tolist(), arms.tolist(), strict=True):
-        model.update(user, arm, float(rng.normal()))
-    pulled, _ = model.pulls(3, 5, users, arms, np.ones(len(pairs)))
-    cov = ct.Green().matrix(graph) + own * np.eye(30) + common
-    gram = cov[np.ix_(users, users)] * (ARMS[arms] @ ARMS[arms].T) + 0.1 * np.eye(len(pairs))
-    exact = np.linalg.solve(gram, cov[users, 3] * (ARMS[arms] @ ARMS[5]))
-    np.testing.assert_allclose(pulled, exact, atol=1e-4)
 
 
 def test_with_the_default_eps_they_add_up_within_it() -> None:

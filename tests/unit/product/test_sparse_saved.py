@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.errors import SavedFileError
+from hostile import Raw
 
 pytest.importorskip("numba")
 
@@ -61,3 +63,24 @@ def test_what_waits_for_rewards_is_doubted_the_same_on_a_graph_that_has_grown(tm
     doubt = loaded._learned.policy.doubt
     assert doubt is not None
     assert doubt.kernel is loaded._learned.policy.model.kernel
+
+
+def test_a_file_with_an_option_that_is_gone_is_loaded_without_it(tmp_path: Path) -> None:
+    arms = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)))
+    options: dict[str, Any] = {"policy": "lk-gp-ucb", "engine": "sparse", "engine_options": {"eps": 0.05}}
+    saved = ct.Bandit(graph=ct.make_graph("sbm", 30, seed=1), arms=arms, **options)
+    for number in range(20):
+        saved.reward(saved.decide(number).id, float(number % 3))
+    saved.save(tmp_path / "bandit")
+    raw = Raw.of((tmp_path / "bandit").read_bytes())
+    given = raw.state["settings"]["options"]["engine_options"]
+    given["keeps_common"] = raw.state["belief"]["model"]["keeps_common"] = False
+    (tmp_path / "before").write_bytes(raw.packed())
+    loaded = ct.Bandit.load(tmp_path / "before")
+    assert all(saved.predict(user) == loaded.predict(user) for user in range(30))
+    loaded.save(tmp_path / "again")
+    assert "keeps_common" not in str(Raw.of((tmp_path / "again").read_bytes()).state)
+    given["keeps_common"] = "perhaps"
+    (tmp_path / "odd").write_bytes(raw.packed())
+    with pytest.raises(SavedFileError, match="keeps_common"):
+        ct.Bandit.load(tmp_path / "odd")

@@ -59,22 +59,21 @@ def scattered(count: float, scatter: float, noise_var: float) -> float:
 
 
 def least_gain(kernel: GraphKernel, table: Table, noise_var: float) -> float:
-    """Returns a lower bound of the information gain of a table, what is learned of the common weights left out.
+    """Returns a lower bound of the information gain of a table.
 
     L_rho <= diag(diagonal + sums of weights), so every user's prior is at least that of a user alone with this
     precision, and the gain is at least the sum of theirs.
     """
     alone = 1 / (kernel.diagonal + np.asarray(kernel.weights.sum(axis=1)).ravel())
     first, following, arms, counts = table.chains
-    scales = alone + kernel.own
-    return float(table.compiled.log_dets(scales, first, following, arms, counts, kernel.features, noise_var))
+    return float(table.compiled.log_dets(alone, first, following, arms, counts, kernel.features, noise_var))
 
 
 def likelihood(kernel: GraphKernel, data: DataBlocks, residual: Residual, gain: float) -> float:
     """Returns about the log likelihood of a table, given solved weights: y' M^-1 y = y' y / noise - b' A^-1 b."""
     table, noise_var = data.table, data.noise_var
     users, means, counts = table.users, table.means, table.counts
-    predicted = table.compiled.predictions(users, table.arms, residual.whole(data), kernel.features)
+    predicted = table.compiled.predictions(users, table.arms, residual.weights, kernel.features)
     fit = float(np.sum(counts * means * (means - predicted))) / noise_var
     rest = float(np.sum((counts - 1) * (LOG_2PI + log(noise_var)) + np.log(counts) + table.scatters / noise_var))
     single = float(np.sum(LOG_2PI + np.log(noise_var / counts)))

@@ -63,15 +63,6 @@ class UserBlocks:
         """Returns the place of a user; blocks that are computed are computed here."""
         return self.open(user)
 
-    def mark(self) -> Any:
-        """Returns what `back_to` takes."""
-        return len(self.users)
-
-    def back_to(self, mark: Any) -> None:
-        """Lets go of the blocks made since a mark: one that follows rewards rounds otherwise than one made later."""
-        self.slot[self.users[mark:]] = self.without
-        del self.users[mark:]
-
     def lengthen(self, n_users: int) -> None:
         """Makes room for newcomers, who have none."""
         self._room.lengthen(self, n_users, slot=NONE)
@@ -101,9 +92,8 @@ class UserBlocks:
 
 
 class DataBlocks(UserBlocks):
-    """For users with data the inverse of diagonal + C_u, with C_u what their rewards say of the weights they share.
+    """For users with data the inverse of diagonal + B_u, with B_u the precision of their rewards.
 
-    That is B_u, the precision of their rewards, or B_u (I + own B_u)^-1 where a part of the weights is their own.
     Nothing else is kept of it: the rows of the table give it. A user with rows has no block before one is asked for.
     """
 
@@ -116,7 +106,7 @@ class DataBlocks(UserBlocks):
         self.slot[table.first >= 0] = LACKING
         self.heaviest = 0.0  # the largest trace of a block so far
         self.table, self.noise_var = table, noise_var
-        self._kernel, self._features, self._own = kernel, kernel.features, kernel.own
+        self._kernel, self._features = kernel, kernel.features
 
     def add(self, user: int, row: Array, noise: float) -> None:
         """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or anew."""
@@ -149,14 +139,15 @@ class DataBlocks(UserBlocks):
             self._weigh(place, float(seen) / self.noise_var)
         return place
 
-    def mark(self) -> Any:
+    def mark(self) -> tuple[int, float]:
         """Returns what `back_to` takes."""
-        return super().mark(), self.heaviest
+        return len(self.users), self.heaviest
 
-    def back_to(self, mark: Any) -> None:
-        """Lets go of the blocks made since a mark."""
-        super().back_to(mark[0])
-        self.heaviest = mark[1]
+    def back_to(self, mark: tuple[int, float]) -> None:
+        """Lets go of the blocks made since a mark: one that follows rewards rounds otherwise than one made later."""
+        size, self.heaviest = mark
+        self.slot[self.users[size:]] = self.without
+        del self.users[size:]
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same blocks from, to the bit; nothing is copied."""
@@ -179,18 +170,8 @@ class DataBlocks(UserBlocks):
         self.table.compiled.user_gram(user, *self.table.chains, self._features, out)
         return np.asarray(out / self.noise_var)
 
-    def block(self, user: int) -> Array:
-        """Returns C_u, from the table."""
-        precision = self.precision(user)
-        if self._own == 0:
-            return precision
-        return symmetric(np.asarray(np.linalg.solve(np.eye(self.width) + self._own * precision, precision)))
-
     def fresh_inverse(self, user: int) -> Array:
-        """Returns the inverse of diagonal + C_u, computed anew."""
-        if self._own:
-            block = self.block(user)
-            return symmetric(np.asarray(np.linalg.inv(self._kernel.diagonal[user] * np.eye(self.width) + block)))
+        """Returns the inverse of diagonal + B_u, computed anew."""
         out = np.empty((self.width, self.width))
         rows = *self.table.chains, self._features, self.noise_var
         self.table.compiled.inverse_block(user, *rows, float(self._kernel.diagonal[user]), out)
@@ -245,11 +226,6 @@ class MarginalBlocks(UserBlocks):
         self.stale[place] = missed
         if not known or np.trace(matrix) < np.trace(self.matrix[place]):
             self.matrix[place] = matrix
-
-    def age(self, fell: float, prior: float) -> None:
-        """Adds what may have become known of everybody at once: less for users of whom little is unknown already."""
-        shares = np.minimum(np.einsum("kii->k", self.matrix[: len(self)]) / (self.width * prior), 1.0)
-        self.stale[: len(self)] += fell * shares
 
 
 def shrink(matrix: Array, row: Array, noise: float) -> None:

@@ -92,12 +92,7 @@ class Bounds:
         return float(np.sum(work.solution[1 : work.count, 0][with_data] ** 2 * known))
 
     def _by_all_data(self, user: int, data: DataBlocks) -> Array:
-        self._reach_others(user, data)
-        work = self._together
-        return self._closed(0, work.solution[: work.count], work.residual[: work.count])
-
-    def _reach_others(self, user: int, data: DataBlocks) -> None:
-        """Solves A z = e_u (x) I until it is close, or work runs out."""
+        """Returns an upper bound of [A^-1]_uu: solves A z = e_u (x) I until it is close, or work runs out."""
         work, ridge, most = self._together, self._kernel.ridge, max(self._most // self._width, 1)
         threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
         work.start(user, np.eye(self._width))
@@ -106,11 +101,8 @@ class Bounds:
             cross, rest = work.products()
             lower = float(np.trace(work.solution[0])) + cross
             if rest / ridge <= self._accuracy * lower or not settled:
-                return
+                break
             threshold *= FINER
             work.resume(threshold)
-
-    def _closed(self, here: int, solution: Array, residual: Array) -> Array:
-        """Returns the upper bound that a solve gives whose row `here` is the user's own."""
-        z, r = solution.reshape(-1, self._width), residual.reshape(-1, self._width)
-        return symmetric(solution[here] + z.T @ r + (r.T @ r) / self._kernel.ridge)
+        z, r = (each[: work.count].reshape(-1, self._width) for each in (work.solution, work.residual))
+        return symmetric(work.solution[0] + z.T @ r + (r.T @ r) / ridge)

@@ -190,13 +190,6 @@ class Certainty:
             spent += contender.refine(data, self._most - spent)
             known.narrow(np.flatnonzero(kinds == kinds[chosen]), contender.read(residual))
 
-    def settled(self, arms: Index, belief: tuple[Array, Array], error: Array, lowest: Array, factor: float) -> Certain:
-        """Returns mean and std as they are, and whether bounds that are known already make the choice certain."""
-        known = Intervals(belief[0], error, lowest, belief[1], factor)
-        best, rival = _first_two(known, self._kind[arms])
-        certain = rival is None or known.low[best] > known.high[rival] + self._gap(known.high[rival])
-        return Certain(*belief, bool(certain))
-
     def variances(
         self,
         user: int,

@@ -22,7 +22,7 @@ class Everywhere:
     def __init__(self, kernel: GraphKernel, data: DataBlocks) -> None:
         self._kernel, self._data, self._compiled = kernel, data, data.table.compiled
         self._graph = (*kernel.rows, kernel.diagonal)
-        self._rows = (*data.table.chains, kernel.features, data.noise_var, kernel.own)
+        self._rows = (*data.table.chains, kernel.features, data.noise_var)
         self.n_steps = 0
 
     def times(self, weights: Array) -> Array:
@@ -80,7 +80,7 @@ class Everywhere:
         return out
 
     def preconditioned(self, left: Array, out: Array) -> Array:
-        """Writes the inverses of the users' own blocks times their rows, and returns them."""
+        """Writes the inverses of the users' diagonal blocks times their rows, and returns them."""
         blocks = self._data.slot, self._data.inverse
         self._compiled.precondition_all(self._kernel.diagonal, *self._rows, *blocks, left, out)
         return out

@@ -3,18 +3,13 @@
 from abc import abstractmethod
 from typing import Any
 
-from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
 from coterie.models.engines.sparse.certainty import Certainty
-from coterie.models.engines.sparse.common import Common
-from coterie.models.engines.sparse.doubts import Doubts
-from coterie.models.engines.sparse.mixed import MixedBounds
 from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
-from coterie.models.engines.sparse.own import OwnParts
 from coterie.models.engines.sparse.residual import Residual
 from coterie.models.engines.sparse.table import Table
 from coterie.models.engines.sparse.workspace import Workspace
@@ -32,10 +27,8 @@ class Held(ConditionedModel):
     stages = False
     kernel: GraphKernel
     history: Table
-    _doubted: Doubts | None  # since the last change
     _grown: GraphKernel | None = None
     _sums_are_old: bool
-    _everybody: Array | None  # the weights of all users, as they were when last asked for
 
     def __init__(
         self,
@@ -46,7 +39,6 @@ class Held(ConditionedModel):
         accuracy: float = 0.05,
         max_work: int = 150_000,
         certified: bool = False,
-        keeps_common: bool = True,
     ) -> None:
         graph = require_graph(kernel)
         self._push = load_push()
@@ -55,10 +47,7 @@ class Held(ConditionedModel):
         check_whole("max_work", max_work)
         self.max_work = int(max_work)
         self.history = Table(graph.n_users, graph.n_arms)
-        self.certified, self.keeps_common = (
-            checked_flag("certified", certified),
-            checked_flag("keeps_common", keeps_common),
-        )
+        self.certified = checked_flag("certified", certified)
         self._configure(graph, self._noise_var)
         self._reset()
         self._warm_up()
@@ -66,8 +55,7 @@ class Held(ConditionedModel):
     @property
     def nbytes(self) -> int:
         """Bytes held by the belief."""
-        own = 0 if self._own is None else self._own.nbytes
-        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes + own
+        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes
 
     @property
     def n_waiting(self) -> int:
@@ -80,9 +68,7 @@ class Held(ConditionedModel):
         self._work = Workspace(graph, (graph.features.shape[1],))
         if graph is not self._grown:
             self._grown = None
-        self._mixed = graph.own > 0 or graph.common > 0
-        kind = MixedBounds if self._mixed else Bounds
-        self._bounds = kind(self._push, graph, accuracy=self._fineness, most=self.max_work)
+        self._bounds = Bounds(self._push, graph, accuracy=self._fineness, most=self.max_work)
         self._certainty = Certainty(self._push, graph, most=self.max_work)
 
     @property
@@ -98,31 +84,20 @@ class Held(ConditionedModel):
 
     def _reset(self) -> None:
         eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
-        self._residual = Residual(self._push, self.kernel, eps, keeps_common=self.keeps_common)
+        self._residual = Residual(self._push, self.kernel, eps)
         self._data = DataBlocks(self.kernel, self.history, self._noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
-        own, common = self.kernel.own, self.kernel.common
-        self._own = OwnParts(self._data, self.kernel.features, own) if own > 0 else None
-        self._common = Common(self.kernel, self.eps) if common > 0 else None
-        self._doubted, self._sums_are_old = None, False  # not computed yet, and nothing to sum
-        self._everybody = None
-        self._attach()
-
-    def _attach(self) -> None:
-        if isinstance(self._bounds, MixedBounds):
-            self._bounds.attach(self._own, self._common)
+        self._sums_are_old = False
 
     @abstractmethod
     def _warm_up(self) -> None:
         """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
 
     def _belief(self) -> dict[str, Any]:
-        options = {"eps": self.eps, "accuracy": self.accuracy, "max_work": self.max_work}
-        options |= {"certified": self.certified, "keeps_common": self.keeps_common}
+        options = {name: getattr(self, name) for name in ("eps", "accuracy", "max_work", "certified")}
         parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
-        more = {"own": self._own, "common": self._common}
         grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
-        return options | parts | {name: part.state() for name, part in more.items() if part is not None} | grown
+        return options | parts | grown
 
     def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
         return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
@@ -134,15 +109,10 @@ class Held(ConditionedModel):
         self._push = load_push()
         self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
         self.certified = state.get("certified", False)  # files of before know nothing of it
-        self.keeps_common = state.get("keeps_common", False)
         self._configure(kernel, self._noise_var)
         self._reset()
         self._warm_up()
         self._residual.take(state["residual"])
         self._data.take(state["data"])
         self._marginals.take(state["marginals"])
-        if self._own is not None:
-            self._own.take(state["own"])
-        if self._common is not None:
-            self._common.take(state["common"])
         self._sums_are_old = state.get("sums_are_old", False)

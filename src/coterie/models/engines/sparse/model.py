@@ -36,12 +36,6 @@ class SparseModel(Reading):
     taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off four
     times the accuracy.
 
-    A kernel with an own or common part is learned with the same solves: a user's own part is eliminated, and the common
-    weights border the system. Among a thousand users or fewer all is solved for together after each reward, and means
-    are within `eps`; also where users x ridge is below a thousand, if `keeps_common`: all move together then, O(edges x
-    features) a reward. Among others the common weights follow once rewards may have moved them, or without
-    `keeps_common` ever more rarely; `error_bound` then solves for everybody where what is at hand states too much.
-
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
 
@@ -54,8 +48,6 @@ class SparseModel(Reading):
         max_work: The work of one solve, at most: pushes, and edges they go along.
         certified: Whether policies refine the belief of contenders until their choice is certain, as far as half
             of `max_work` reaches. What is left open is mostly the mean's error: a smaller `eps` settles more.
-        keeps_common: Whether means are kept within `eps` also where users have a common part and are more than a
-            thousand. If not, a reward costs a half to a thirtieth, and means may be off by more.
     """
 
     # Learning
@@ -63,7 +55,7 @@ class SparseModel(Reading):
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Learns one reward from values that were checked already; `update` is the safe door."""
         super().learn(user, arm, reward)
-        self._mend()
+        self._residual.repair(self._data, self.max_work)
 
     def relearn(self, history: History) -> None:
         """Forgets what it knows and learns this history instead; on an error nothing has changed."""
@@ -99,23 +91,17 @@ class SparseModel(Reading):
             return self._settle(progress)
         except BaseException:  # whatever it was, an interruption too: the belief that was there comes back
             self.__dict__.update(before)
-            self._attach()  # bounds know the parts that were made for the fit
             raise
 
     def _is_worth_a_fit(self, n_rows: int) -> bool:
-        if self._mixed and self._residual.few:
-            return n_rows > 1
         return n_rows > max(FEWEST, self.kernel.n_users / USERS_A_REWARD)
 
     def _settle(self, progress: Progress | None) -> int:
         """Solves for the rows that the history holds, from the weights at hand, and takes the evidence anew."""
-        weights, shift = self._residual.weights, self._residual.shift
+        weights = self._residual.weights
         self._reset()
-        self._residual.weights[:], self._residual.shift[:] = weights, shift
-        if self._common is None:
-            steps = self._residual.fit(self._data, progress)
-        else:
-            steps = self._common.fit(self._residual, self._data, progress)
+        self._residual.weights[:] = weights
+        steps = self._residual.fit(self._data, progress)
         self._info_gain = least_gain(self.kernel, self.history, self._noise_var)
         self._log_likelihood = likelihood(self.kernel, self._data, self._residual, self._info_gain)
         return steps
@@ -147,18 +133,7 @@ class SparseModel(Reading):
         self._info_gain += log_det - log(noise)
         self._log_likelihood -= 0.5 * (fit + log_det + LOG_2PI + scattered(count, scatter, self._noise_var))
         self.history.put(user, arm, count, mean, scatter)
-        self._mend()
-
-    def _mend(self) -> None:
-        """Goes on where a reward leaves residuals; where common weights are known better, kept variances grow stale."""
-        self._everybody = None
-        if self._common is None or not (self._residual.few or self._residual.slow):
-            self._residual.repair(self._data, self.max_work)
-        if self._common is None:
-            return
-        fell, self._doubted = self._common.follow(self._residual, self._data, self.max_work), None
-        if fell > 0:
-            self._marginals.age(np.inf if self._residual.few else fell, float(np.median(self.kernel.user_variances())))
+        self._residual.repair(self._data, self.max_work)
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         return self._reward(user, self.kernel.features[arm], reward, self._noise_var)
@@ -175,12 +150,7 @@ class SparseModel(Reading):
 
         The history does not have it yet, and has to before blocks are made from its rows: `repair` comes after.
         """
-        work, ridge, seen = self._work, self.kernel.ridge, (row, value, noise)
-        if self._own is not None:
-            row, value, noise = self._own.shared(user, row, value, noise)
-        if self._common is not None:
-            value -= float(row @ self._residual.shift)
-            self._common.add(user, row, noise)
+        work, ridge = self._work, self.kernel.ridge
         self._solve(user, row)
         about = float(row @ work.solution[0])
         gap = value - float(row @ self._residual.weights[user])
@@ -188,32 +158,22 @@ class SparseModel(Reading):
         lowest = noise + max(about + cross, 0.0)
         highest = noise + max(about + cross, 0.0) + rest / ridge
         self._residual.add(work, gap / (noise + about))
-        if self._common is not None:
-            self._common.owe(row, gap, noise + about)
         self._data.add(user, row, noise)
         self._residual.together.add(user, row, noise)
-        if self._own is not None:
-            self._own.add(user, *seen)
-        self._shrink(user, seen[0], seen[2], lowest, highest)
+        self._shrink(user, row, noise, lowest, highest)
         return lowest, gap
 
     def _shrink(self, user: int, row: Array, noise: float, lowest: float, highest: float) -> None:
-        work, cached, off = self._work, self._marginals, self._work.level()
-        solution = work.solution if self._own is None else self._own.whole_rows(work, cached.slot)
-        if self._common is not None:
-            # Others' weights move by J_v S^-1 J_u' row besides, of which only the size is known.
-            size = float(self._common.spread[user]) * float(np.linalg.norm(row))
-            off += self._common.ratio * self._common.size * size
-            highest += self._common.size * size * size
+        work, cached = self._work, self._marginals
         self._push.shrink_marginals(
             work.nodes,
             work.count,
-            solution,
+            work.solution,
             self.kernel.reach,
             cached.slot,
             cached.matrix,
             cached.stale,
-            off,
+            work.level(),
             lowest,
             highest,
             user,
@@ -226,31 +186,23 @@ class SparseModel(Reading):
         """Takes newcomers and changed edges: amortised O(1) for each, and the repair; see `GraphKernel.follow`.
 
         Blocks of covariance stay where edges were only added under the combinatorial Laplacian, which shrinks them;
-        otherwise all are computed anew when they are read, and what is known of a common part with the next reward, by
-        a solve on the whole graph. A common part beside the normalised Laplacian takes O(edges) for each change.
+        otherwise all are computed anew when they are read.
         """
         if self.kernel is not self._grown:  # a kernel of its own, for others may hold the one it was given
             self._grown = self.kernel.growing()
             self._configure(self._grown, self._noise_var)
-            self._attach()
-        growth, self._everybody = self.kernel.follow(change), None
+        growth = self.kernel.follow(change)
         self._lengthen(self.kernel.n_users)
         self._residual.follow(self.kernel, growth, self._data)
         self._data.follow(self.kernel, growth.diagonal)
-        if self._common is not None:
-            self._common.regraph(self.kernel, growth)
         if growth.covariance_grows:
             self._marginals.forget()
-        self._sums_are_old, self._doubted = self._sums_are_old or bool(growth.diagonal), None
-        if self._residual.few or self._residual.slow:
-            self._mend()
-        else:  # common weights are looked at again after the next reward
-            self._residual.repair(self._data, self.max_work)
+        self._sums_are_old = self._sums_are_old or bool(growth.diagonal)
+        self._residual.repair(self._data, self.max_work)
         return True
 
     def _lengthen(self, n_users: int) -> None:
-        parts = self.history, self._data, self._marginals, self._work, self._certainty
-        for part in parts if self._own is None else (*parts, self._own):
+        for part in (self.history, self._data, self._marginals, self._work, self._certainty):
             part.lengthen(n_users)
         self._bounds.lengthen(n_users, self._fineness)
 
@@ -269,12 +221,11 @@ class SparseModel(Reading):
         self._shrink(0, nothing, 1.0, 1.0, 1.0)
 
     def mismatch(self) -> float:
-        """Returns how far residual, blocks and own parts are from what history and kernel give; 0 up to rounding.
+        """Returns how far residual and blocks are from what history and kernel give; 0 up to rounding.
 
         Bounds of variances are only looked at for what no covariance is.
         """
-        parts = self._data, self._residual, self._own, self._marginals, self._common
-        return max(self.kernel.mismatch(), mismatch_of(self.kernel, *parts))
+        return max(self.kernel.mismatch(), mismatch_of(self.kernel, self._data, self._residual, self._marginals))
 
     def _mismatch(self) -> float:
         return self.mismatch()
@@ -287,27 +238,20 @@ class SparseModel(Reading):
         fresh = self._residual.recomputed(self._data)
         allowed = self._residual.threshold * self.eps / self._residual.eps
         mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / allowed
-        variance = max(self._data.drift(), 0.0 if self._own is None else self._own.drift())
+        variance = self._data.drift()
         sound = max(mean, variance) <= tolerance
         if not sound:
             self._data.renew()
-            self._doubted = None
-            if self._own is not None:
-                self._own.renew()
             self._residual.take_residual(fresh)
-            self._mend()
+            self._residual.repair(self._data, self.max_work)
         return Drift(mean, variance, tolerance, healed=not sound)
 
     def explain(self) -> str:
         """Returns in words which engine this is and why, and what it states."""
-        kept = self._residual.few or self._residual.slow
-        loose = self._common is not None and not kept
-        waiting = 0 if self._residual.slow else self.n_waiting  # who waits is within `eps` there
-        doubt = " What all have in common may be off by more: `error_bound` says how far." if loose else ""
         return (
-            f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {waiting} "
+            f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
             f"users whose residual waits; {len(self._data)} users have a matrix of their data by now, "
             f"{len(self._marginals)} a variance kept. "
             f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "
-            f"prior variance at most.{doubt}"
+            f"prior variance at most."
         )

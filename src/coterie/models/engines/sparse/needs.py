@@ -56,10 +56,3 @@ def load_rows() -> ModuleType:
     from coterie.algebra import rows
 
     return rows
-
-
-def load_own() -> ModuleType:
-    """Returns the compiled functions on own parts; see `load_push`."""
-    from coterie.algebra import own
-
-    return own

@@ -11,7 +11,7 @@ from coterie.kernels.growing import Growth
 from coterie.kernels.rows import Room
 from coterie.models.engines.sparse.blocks import LACKING, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere, Progress
-from coterie.models.engines.sparse.together import Step, Together
+from coterie.models.engines.sparse.together import Together
 from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
 
 ROUNDING = 1e-13
@@ -20,7 +20,6 @@ UNIT = 2.3e-16
 ROUNDED_OFF = 0.05  # of what is allowed: then the residual is computed anew
 SLOW = 1000  # below so many users x ridge, pushes take too long over what users have in common
 SAFETY = 0.5
-PUSHED = 0.4  # of what residuals may amount to
 NOT_HUBS = 0.99
 FEW = 1000
 ROUNDS_AMONG_FEW = 5
@@ -32,18 +31,16 @@ class Residual:
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
     prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
     held to it everybody would pay for the hub. In units of reward its mean is off by half more than others' at most.
-    Where users with a common part are slow to settle, it is such that the energy of all residuals is about right.
     It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
     """
 
-    def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float, *, keeps_common: bool = True) -> None:
-        self.eps, self.keeps_common = eps, keeps_common
+    def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
+        self.eps = eps
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = push, kernel
-        self.few, self.slow = is_few(kernel), keeps_common and is_slow(kernel)
+        self.few = is_few(kernel)
         self._measure()
         self.weights, self.left = np.zeros(shape), np.zeros(shape)
-        self.shift = np.zeros(shape[1])  # weights that all have in common, and that nobody's own include
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
@@ -54,15 +51,10 @@ class Residual:
     def _measure(self) -> None:
         kernel = self._kernel
         demands = np.sqrt(kernel.diagonal) * kernel.reach
-        if kernel.own or kernel.common:
-            demands = kernel.reach / np.sqrt(kernel.user_variances())
-        # Half is for what the common weights may be off by.
-        allowed = self.eps if kernel.common == 0 else SAFETY * self.eps
-        self.threshold = allowed / float(np.quantile(demands, NOT_HUBS, method="higher"))
-        if self.slow:
-            # What is left at each user adds to the energy by about its square / diagonal.
-            self.threshold = PUSHED * self.eps / float(np.sqrt(np.sum(kernel.shape**2 / kernel.diagonal)))
-        self._roundable = ROUNDED_OFF * min(self.threshold, self.eps / self.strain_of(1.0))
+        self.threshold = self.eps / float(np.quantile(demands, NOT_HUBS, method="higher"))
+        # Residuals as large as the shape move no mean by more of its std than this, by their energy.
+        strain = float(np.linalg.norm(kernel.shape) / np.sqrt(kernel.ridge))
+        self._roundable = ROUNDED_OFF * min(self.threshold, self.eps / strain)
         self._measured = len(demands)
         self._steepest, self._flattest = float(np.max(kernel.diagonal / kernel.shape)), float(np.min(kernel.shape))
 
@@ -80,12 +72,6 @@ class Residual:
     def rounding(self) -> float:
         """What rounding may have added to a user's residual, in units of shape."""
         return self._rounding * self._uneven
-
-    def strain_of(self, level: float) -> float:
-        """Returns the strain that residuals of this level can have at most, in units of shape, if all add up."""
-        kernel = self._kernel
-        rows, border = np.linalg.norm(kernel.shape) / np.sqrt(kernel.ridge), kernel.shape.sum() * np.sqrt(kernel.common)
-        return level * float(rows + border)
 
     def level(self) -> float:
         """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
@@ -135,17 +121,8 @@ class Residual:
 
     def _move_together(self, data: DataBlocks) -> None:
         step = self.together.step(data, self.left, self.threshold)
-        if step is not None:
-            self._take_step(step)
-
-    def move(self, data: DataBlocks, along: Array, shift: Array) -> None:
-        """Moves all weights along the null vector and the common ones by this, to the rows' residual exactly."""
-        field = self._kernel.null[:, None] * along
-        changed = self._kernel.ridge * field + Everywhere(self._kernel, data).blocks_times(field + shift)
-        self.shift = self.shift + shift
-        self._take_step(Step(field, changed))
-
-    def _take_step(self, step: Step) -> None:
+        if step is None:
+            return
         self.weights += step.weights
         self.left -= step.residual
         self._largest = max(self._largest, self._largest_weight())
@@ -219,10 +196,7 @@ class Residual:
 
     def _lengthen(self, n_users: int) -> None:
         self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
-        self.few, before = self.few and is_few(self._kernel), self.slow
-        self.slow = self.keeps_common and is_slow(self._kernel)
-        if self.slow != before:
-            self._measured = 0  # another threshold holds
+        self.few = self.few and is_few(self._kernel)
         if n_users > len(self._ring):
             queue = self._queue()
             self._ring = np.zeros(2 * n_users, dtype=np.int64)
@@ -233,7 +207,7 @@ class Residual:
         """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
         kernel, table = self._kernel, data.table
         sizes = np.sqrt(kernel.arm_diag(table.arms))
-        largest = self._largest_weight() + float(np.linalg.norm(self.shift))
+        largest = self._largest_weight()
         terms = table.counts * sizes * (np.abs(table.means) + sizes * largest) / data.noise_var
         summed = np.bincount(table.users, terms, kernel.n_users) + 2 * kernel.diagonal * largest
         terms_each = max(ROUNDING, 1e-15 * int(table.lengths.max(initial=0)))
@@ -243,23 +217,10 @@ class Residual:
         return float(np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights).max()))
 
     def recomputed(self, data: DataBlocks) -> Array:
-        """Returns b - A w from scratch; with other parts than the graph's that is t - C (own t + k) - A g."""
-        everywhere = Everywhere(self._kernel, data)
-        out = everywhere.times(self.weights)
+        """Returns b - A w from scratch."""
+        out = Everywhere(self._kernel, data).times(self.weights)
         np.negative(out, out=out)
-        add_targets(self._kernel, data, out)
-        if self._kernel.own or self._kernel.common:
-            alone = add_targets(self._kernel, data, np.zeros_like(out))
-            out -= everywhere.blocks_times(self._kernel.own * alone + self.shift)
-        return out
-
-    def whole(self, data: DataBlocks) -> Array:
-        """Returns the weights of all users with every part in them: x - own C x, with x = g + k + own t."""
-        if not (self._kernel.own or self._kernel.common):
-            return self.weights
-        alone = add_targets(self._kernel, data, np.zeros_like(self.weights))
-        known = self.weights + self.shift + self._kernel.own * alone
-        return np.asarray(known - self._kernel.own * Everywhere(self._kernel, data).blocks_times(known))
+        return add_targets(self._kernel, data, out)
 
     def take_residual(self, left: Array) -> None:
         """Takes another residual, and queues the users where it exceeds the threshold."""
@@ -272,12 +233,11 @@ class Residual:
         kept |= {"since": self.together.since, "total": self.together.total}
         kept |= {"uneven": self._uneven, "measured": [self.threshold, self._measured]}
         kept |= {"largest": self._largest, "refreshed": self._refreshed}
-        return {"rounding": self._rounding, **kept} | ({"shift": self.shift} if self._kernel.common else {})
+        return {"rounding": self._rounding, **kept}
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.weights, self.left, self._rounding = state["weights"], state["left"], state["rounding"]
-        self.shift = state.get("shift", self.shift)
         self.together.since = state.get("since", 0)  # files of before know nothing of it
         self.together.total = state.get("total", self.together.total)
         self.threshold, self._measured = state.get("measured", [self.threshold, self._measured])
@@ -297,7 +257,7 @@ class Residual:
 
 
 def add_targets(kernel: GraphKernel, data: DataBlocks, out: Array) -> Array:
-    """Adds every user's t, the sum of features * reward / noise, and returns it all."""
+    """Adds every user's b, the sum of features * reward / noise, and returns it all."""
     table = data.table
     amounts = table.counts * table.means / data.noise_var
     table.compiled.add_targets(table.users, table.arms, amounts, kernel.features, out)
@@ -309,15 +269,7 @@ def is_few(kernel: GraphKernel) -> bool:
 
     What all users have in common decays by the ridge alone.
     """
-    return kernel.n_users <= FEW or (kernel.n_users * kernel.ridge < SLOW and not kernel.common)
-
-
-def is_slow(kernel: GraphKernel) -> bool:
-    """Returns whether pushes would take as long among more users, who have a common part: `Common` keeps eps then.
-
-    That costs O(edges x features) a reward, which is too much among many users.
-    """
-    return kernel.common > 0 and kernel.n_users > FEW and kernel.n_users * kernel.ridge < SLOW
+    return kernel.n_users <= FEW or kernel.n_users * kernel.ridge < SLOW
 
 
 def rounds_among_few(kernel: GraphKernel) -> int:

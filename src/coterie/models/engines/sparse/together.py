@@ -1,7 +1,7 @@
 """One step for all users where pushes would take long: what all have in common decays by the ridge alone.
 
 The null vector q of the Laplacian (all ones, or the roots of the degrees) has L_rho q = ridge q. Moving all weights by
-q_u c changes the residual of user u by q_u (ridge I + C_u) c, whatever c is, so the residual stays exact. With c such
+q_u c changes the residual of user u by q_u (ridge I + B_u) c, whatever c is, so the residual stays exact. With c such
 that sum_u q_u residual_u vanishes, nothing is left of it for pushes to carry round the graph.
 """
 
@@ -19,7 +19,6 @@ A_USER, A_ROW = 3, 2  # what a step costs beside an edge of a push
 PATIENCE = 8
 MOST_SHARE = 0.5
 WORTH_IT = 0.05
-MOST_ROWS = 100_000
 
 
 class Step(NamedTuple):
@@ -37,7 +36,7 @@ class Together:
 
     Attributes:
         since: The work of pushes since the last step.
-        total: About sum_u q_u^2 C_u: exact, or an upper bound after a fit of many rows with an own part.
+        total: sum_u q_u^2 B_u, with B_u the precision of a user's rewards.
     """
 
     def __init__(self, kernel: GraphKernel) -> None:
@@ -45,15 +44,12 @@ class Together:
         self._kernel, self.since, self.total = kernel, 0, np.zeros((width, width))
 
     def add(self, user: int, row: Array, noise: float) -> None:
-        """Takes note of a reward to the part along the graph."""
+        """Takes note of a reward."""
         self.total += np.outer(row, row * (float(self._kernel.null[user]) ** 2 / noise))
 
     def count(self, data: DataBlocks) -> None:
         """Takes note of all rewards that the table holds."""
         table, features = data.table, self._kernel.features
-        if self._kernel.own and len(table) <= MOST_ROWS:
-            self.since, self.total = 0, self._exact_total(data)
-            return
         weights = table.counts * self._kernel.null[table.users] ** 2 / data.noise_var
         by_arm = np.bincount(table.arms, weights, len(features))
         self.since, self.total = 0, (features * by_arm[:, None]).T @ features
@@ -63,12 +59,7 @@ class Together:
         self._kernel = kernel
         for user, more in growth.null_squares.items():
             if data.slot[user] != NONE:
-                self.total += more * data.block(user)
-
-    def _exact_total(self, data: DataBlocks) -> Array:
-        squares, everywhere = self._kernel.null**2, Everywhere(self._kernel, data)
-        fields = (np.broadcast_to(one, (self._kernel.n_users, len(one))) for one in np.eye(len(self.total)))
-        return np.array([squares @ everywhere.blocks_times(np.ascontiguousarray(field)) for field in fields])
+                self.total += more * data.precision(user)
 
     def turn(self, n_rows: int, most: int) -> int:
         """Returns how much work pushes may do until the next step: none if it is due now, `most` if it never is."""

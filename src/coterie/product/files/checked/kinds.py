@@ -155,25 +155,27 @@ class Fields:
         kinds: What each is.
         optional: What may be missing.
         own: Sizes that mean something in this table alone.
+        gone: What earlier versions wrote: it is checked, and left out.
     """
 
     kinds: Mapping[str, Kind]
     optional: Mapping[str, Kind] = field(default_factory=dict)
     own: tuple[str, ...] = ()
+    gone: Mapping[str, Kind] = field(default_factory=dict)
 
     def read(self, value: Any, where: str, held: Held) -> Any:
         """Returns the table."""
         names = set(value) if isinstance(value, dict) else set()
-        if not isinstance(value, dict) or set(self.kinds) - names or names - set(self.kinds) - set(self.optional):
+        known = {**self.kinds, **self.optional, **self.gone}
+        if not isinstance(value, dict) or set(self.kinds) - names or names - set(known):
             wanted = ", ".join(sorted({*self.kinds, *self.optional} ^ names))
             raise ValueError(f"{where} is not the table that it was: look for {wanted:.200}")
         outside = {name: held.sizes.pop(name) for name in self.own if name in held.sizes}
-        known = {**self.kinds, **self.optional}
         out = {name: known[name].read(each, f"{where}/{name}", held) for name, each in value.items()}
         for name in self.own:
             held.sizes.pop(name, None)
         held.sizes.update(outside)
-        return out
+        return {name: each for name, each in out.items() if name not in self.gone}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +217,6 @@ class Values:
         below: The size that every number is below.
         once: Whether no number is there twice.
         by_rows: Whether it must lie row by row, for what works on it in place.
-        infinite: Whether it may hold infinity.
     """
 
     dtypes: tuple[str, ...]
@@ -224,7 +225,6 @@ class Values:
     below: str = ""
     once: bool = False
     by_rows: bool = False
-    infinite: bool = False
 
     def read(self, value: Any, where: str, held: Held) -> Any:
         """Returns the array."""
@@ -245,7 +245,7 @@ class Values:
             return
         low, high = float(array.min()), float(array.max())  # NaN, if one of them is
         most = held.sizes[self.below] - 1 if self.below else inf
-        if not (self.least <= low and high <= most and (self.infinite or (low > -inf and high < inf))):
+        if not (self.least <= low and high <= most and low > -inf and high < inf):
             raise ValueError(f"{where} holds {low} to {high}, and not what is possible there")
         if self.once and len(np.unique(array)) < array.size:
             raise ValueError(f"{where} holds a number twice")

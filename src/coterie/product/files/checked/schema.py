@@ -54,7 +54,8 @@ def rows_of(what: str, *shape: str, **rules: Any) -> Values:
 
 OPTIONS: dict[str, Kind] = {name: PLAIN for name in OPTION_NAMES if name not in ("graph", "arms", "seed", "likelihood")}
 ENGINE_OPTIONS = {"memory_limit", *FEATURE_OPTIONS, *(name for names in ENGINES_OPTIONS.values() for name in names)}
-OPTIONS["engine_options"] = Maybe(Fields({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN)))
+GONE: Table = {"keeps_common": FLAG}  # an option of "sparse" while it had a common part
+OPTIONS["engine_options"] = Maybe(Fields({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
 SETTINGS = Fields(
     {
         "policy": TEXT,
@@ -196,26 +197,8 @@ RESIDUAL = Fields(
         "measured": Row((POSITIVE, Whole())),
         "largest": Real(0),
         "refreshed": Real(0),
-        "shift": numbers("width"),
     },
     own=("waiting",),
-)
-COMMON = Fields(
-    {
-        "count": Whole(),
-        "next_look": Real(0),
-        "next_bound": Real(0),
-        "total": SQUARE,
-        "covariance": SQUARE,
-        "size": Real(0),
-        "halves": numbers(2, "width", "width", by_rows=True),
-    },
-    {
-        "owed": numbers("width"),
-        "typical": Real(0),
-        "between": SQUARE,
-        "proven": Fields({"left": EVERYBODY, "border": numbers("width"), "strain": Real(0)}),
-    },
 )
 HUBS = Fields(dict.fromkeys(("ratio", "share", "lift"), numbers("users")))
 GROWTH = Fields(
@@ -231,16 +214,14 @@ SPARSE = Fields(
         "max_work": Whole(1),
         "residual": RESIDUAL,
         "data": blocks("inverse", added=EACH, weight=EACH, heaviest=Real(0)),
-        "marginals": blocks("matrix", stale=numbers("blocks", least=0, infinite=True)),
+        "marginals": blocks("matrix", stale=numbers("blocks", least=0)),
     },
     {
         "certified": FLAG,
-        "keeps_common": FLAG,
-        "own": blocks("covariance", moment=numbers("blocks", "width", by_rows=True), added=EACH),
-        "common": COMMON,
         "growth": GROWTH,
         "sums_are_old": FLAG,
     },
+    gone=GONE,
 )
 OWN_SIZES = (
     "size",
@@ -256,9 +237,10 @@ OWN_SIZES = (
 )
 
 
-def engine(*parts: Table, **optional: Kind) -> Fields:
+def engine(*parts: Table, gone: Table | None = None, **optional: Kind) -> Fields:
     """Returns what a model of an engine is; its sizes are its own."""
-    return Fields({name: kind for part in parts for name, kind in part.items()}, optional, own=OWN_SIZES)
+    kinds = {name: kind for part in parts for name, kind in part.items()}
+    return Fields(kinds, optional, own=OWN_SIZES, gone=gone or {})
 
 
 STAGES = {name: engine(HYBRID, {"inner": Fields(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
@@ -273,7 +255,7 @@ MODEL = Tagged(
         "linear": engine(CONDITIONED, LINEAR),
         "local": engine(CONDITIONED, LOCAL),
         "groups": engine(CONDITIONED, GROUPS),
-        "sparse": engine(SPARSE.kinds, **SPARSE.optional),
+        "sparse": engine(SPARSE.kinds, gone=SPARSE.gone, **SPARSE.optional),
     },
 )
 
