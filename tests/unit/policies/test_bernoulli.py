@@ -16,7 +16,8 @@ from coterie.policies.auto import bernoulli
 from coterie.policies.auto.bernoulli import Belief, Sites, Trials, believed, bound, probabilities, settled
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.fitting import fit
-from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.parts import Hyper
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)))

@@ -169,7 +169,7 @@ def test_beyond_many_pairs_a_fit_looks_at_a_sample() -> None:
     assert isinstance(policy, BernoulliPolicy)
     for user in range(70):
         for arm in range(10):
-            policy.model.history.add((user, arm), user, arm, 0.0)
+            policy.trials.add((user, arm), user, arm, 0.0)
     rows = policy._sample(1000, MOST_PAIRS)
     assert rows is not None
     assert len(rows) == MOST_PAIRS

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
-from coterie.policies.auto import sampling
 from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
-from coterie.policies.auto.parts import Hyper, Parts
-from coterie.policies.auto.sampling import MOST_PAIRS, draw_sample, neighbourhood_laplacian
+from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.sampling import ALL_PAIRS, BLOCK_PAIRS, BLOCKS, draw_samples, neighbourhood_laplacian
 from coterie.policies.auto.spectra import lanczos_density
 
 GRAPH = ct.make_graph("sbm", 60, seed=3)
@@ -80,26 +79,29 @@ def test_all_users_give_the_whole_laplacian() -> None:
     np.testing.assert_allclose(neighbourhood_laplacian(GRAPH, np.arange(60)), GRAPH.laplacian().toarray())
 
 
-def test_a_sample_keeps_neighbours_together_and_all_their_pairs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "WHOLE", 100)
+def test_samples_keep_neighbours_together_and_all_their_pairs() -> None:
     graph = ct.make_graph("sbm", 3000, seed=0, inside=0.05, across=0.0, n_blocks=30)
     observed = history(graph, 6000)
-    sample = draw_sample(graph, observed, np.random.default_rng(0))
-    users = observed.user_array()
-    assert len(sample.rows) == MOST_PAIRS
-    np.testing.assert_array_equal(sample.users[sample.places], users[sample.rows])
-    taken, of_all = np.bincount(users[sample.rows], minlength=3000), np.bincount(users, minlength=3000)
-    cut = [user for user in sample.users if taken[user] != of_all[user]]
-    assert len(cut) <= 1  # the last one, where the pairs were enough
-    inside = graph.weights[sample.users][:, sample.users].sum(axis=1)
-    assert np.mean(inside > 0) > 0.9
+    samples = draw_samples(graph, observed, np.random.default_rng(0))
+    users, of_all = observed.user_array(), np.bincount(observed.user_array(), minlength=3000)
+    assert [len(each.rows) for each in samples] == [BLOCK_PAIRS] * BLOCKS
+    assert len(set(np.concatenate([each.users for each in samples]).tolist())) == sum(len(s.users) for s in samples)
+    for sample in samples:
+        np.testing.assert_array_equal(sample.users[sample.places], users[sample.rows])
+        taken = np.bincount(users[sample.rows], minlength=3000)
+        cut = [user for user in sample.users if taken[user] != of_all[user]]
+        assert len(cut) <= 1  # the last one, where the pairs were enough
+        inside = graph.weights[sample.users][:, sample.users].sum(axis=1)
+        assert np.mean(inside > 0) > 0.8
 
 
-def test_a_sample_goes_on_elsewhere_where_nobody_near_has_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sampling, "WHOLE", 10)
-    observed = history(ct.make_graph("empty", 500), 900)
-    sample = draw_sample(ct.make_graph("empty", 500), observed, np.random.default_rng(0))
-    assert len(sample.rows) == len(observed)
+def test_few_pairs_are_one_sample_and_samples_go_on_where_nobody_near_has_rewards() -> None:
+    graph = ct.make_graph("empty", 500)
+    few = history(graph, ALL_PAIRS // 2)
+    (only,) = draw_samples(graph, few, np.random.default_rng(0))
+    assert len(only.rows) == len(few)
+    many = draw_samples(graph, history(graph, 900), np.random.default_rng(0))
+    assert sum(len(each.rows) for each in many) > 850
 
 
 def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:

@@ -70,7 +70,7 @@ def _check_belief(saved: dict[str, Any]) -> None:
         given = {name: (SparseModel.__init__.__kwdefaults__ or {})[name] for name in ACCURACIES} | given
     if engine != "auto" or model["engine"] == "sparse":
         _check(all(model.get(name, value) == value for name, value in given.items()), "its engine has other options")
-    _check("kernel" in belief or model["engine"] in (*LARGE_ENGINES, "local"), "its kernel is missing")
+    _check("kernel" in belief or "hyper" in belief or model["engine"] in LARGE_ENGINES, "its kernel is missing")
     _check_history(saved)
 
 

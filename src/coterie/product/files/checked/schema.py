@@ -330,8 +330,17 @@ ARRAYS: Table = {
 }
 
 
+def is_of_another_kernel(state: dict[str, Any]) -> bool:
+    """Returns whether a belief is of version 0.1 with learned hyperparameters, which meant something else there."""
+    belief = state.get("belief")
+    return isinstance(belief, dict) and "mean_gain" in belief
+
+
 def read_saved(state: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     """Returns the state with its arrays in it, the plain ones under "arrays", or raises ValueError if one is odd."""
+    if is_of_another_kernel(state):  # the rewards are learned again
+        state = {**state, "belief": None, "learned_at_once": len(arrays.get("event_rewards", ()))}
+        arrays = {name: array for name, array in arrays.items() if name in ARRAYS}
     held = Held(arrays)
     out: dict[str, Any] = STATE.read({**state, "belief": None}, "its state", held)
     out["arrays"] = {name: kind.read({"array": name}, f"its {name}", held) for name, kind in ARRAYS.items()}
