@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
-from coterie.models import Model, SparseModel
+from coterie.models import History, Model, SparseModel
 from coterie.models.engines.sparse.batch import Columns, collapsed
 from coterie.models.engines.sparse.table import COLUMNS, Table
 
@@ -62,6 +62,12 @@ class Gathered:
         self._collapse()
         return Table.from_columns({"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms))
 
+    def history(self) -> History:
+        """Returns all of them as a plain history."""
+        self._collapse()
+        columns = {"n_observations": self.n_rows, **self._kept}
+        return History.restored(columns, lambda user, arm: (user, arm))
+
     def _collapse(self) -> None:
         if not self._parts:
             return
@@ -97,19 +103,41 @@ def fit_model(
             "one solve for all users is what 'sparse' does",
             'Make the policy with engine="sparse", or use update_many',
         )
-    gathered = Gathered(users, arms)
-    for batch in _checked_batches(batches):
-        checked = gathered.add(*batch)
-        if keep is not None:
-            keep(*checked)
-        if progress is not None:
-            progress("rows", gathered.n_rows)
-    table = gathered.table()
+    rewards = _read(users, arms, batches, progress, keep)
+    table = rewards.table()
     table.shift(-less)
-    del gathered
+    del rewards
     if len(table):
         model.fit(table, None if progress is None else lambda step, _: progress("steps", step))
     return table.n_observations
+
+
+def gathered(
+    users: Mapping[Any, int],
+    arms: Mapping[Any, int],
+    batches: Iterable[Batch],
+    progress: Progress | None,
+    keep: Callable[..., None] | None,
+) -> History:
+    """Returns all batches, collapsed, for a model that keeps a plain history."""
+    return _read(users, arms, batches, progress, keep).history()
+
+
+def _read(
+    users: Mapping[Any, int],
+    arms: Mapping[Any, int],
+    batches: Iterable[Batch],
+    progress: Progress | None,
+    keep: Callable[..., None] | None,
+) -> Gathered:
+    rewards = Gathered(users, arms)
+    for batch in _checked_batches(batches):
+        checked = rewards.add(*batch)
+        if keep is not None:
+            keep(*checked)
+        if progress is not None:
+            progress("rows", rewards.n_rows)
+    return rewards
 
 
 def _checked_batches(batches: Any) -> Iterator[Batch]:

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.errors import ParameterError
+from coterie.errors import NumericalError, ParameterError
 from coterie.kernels import FreeKernel, PoolKernel
 from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.models import make_model, restore_model
@@ -46,6 +46,8 @@ def test_with_every_feature_in_the_trend_it_is_exact_however_few_rows_are_near(n
     dense = make_model(kernel, noise_var=0.1, engine="dense")
     model = LocalModel(kernel, noise_var=0.1, near_rows=near, trend_features=200)
     taught([model, dense], 70, seed)
+    model.rebuild()  # with a trend for all users and arms there are
+    taught([model, dense], 10, seed + 1)
     assert model._trend is not None
     check_equal(model, dense)
     assert model.info_gain == pytest.approx(dense.info_gain, abs=1e-8)
@@ -135,12 +137,13 @@ def test_weights_that_the_rewards_do_not_give_are_noticed() -> None:
     for name in ("mean", "cov"):
         state = deepcopy(model.state())
         state[name] = state[name] * 1.01
-        assert not restore_model(state, model.kernel).is_sound()
+        with pytest.raises(NumericalError, match="a belief on engine 'local' is off by"):
+            restore_model(state, model.kernel).is_sound()
 
 
 def test_the_trend_is_chosen_anew_as_rows_come() -> None:
     model = LocalModel(kernel_of(15, 60), noise_var=0.2, near_rows=20, trend_features=30)
-    taught([model], 25)
+    taught([model], 15)
     assert "Exact: all" in model.explain()
     taught([model], 400, seed=2)
     assert "nearest of" in model.explain()

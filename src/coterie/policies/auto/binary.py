@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.errors import FAILURES, NumericalError
+from coterie.errors import FAILURES, NumericalError, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
@@ -98,6 +98,11 @@ class BernoulliPolicy(AutoPolicy):
     def relink(self, graph: UserGraph) -> bool:  # noqa: ARG002 - it never can
         """Returns False: another graph moves every site."""
         return False
+
+    def fit(self, batches: Iterable[Any], **_: Any) -> int:  # noqa: ARG002 - it never can
+        """Raises: sites are made one after another."""
+        rule = "with likelihood 'bernoulli' rewards are learned one after another"
+        raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use update_many, or 'gaussian'")
 
     def consider_many(self, users: Iterable[Any], candidates: Any = None) -> None:
         """Returns None: decisions are made one after another."""

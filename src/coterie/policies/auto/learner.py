@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
 from functools import partial
-from math import exp, log
+from math import exp, inf, log
 from typing import Any
 
 import numpy as np
@@ -19,12 +19,14 @@ from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.pending import PendingFit, pending_of, state_of
 from coterie.policies.considered import Considered
+from coterie.policies.fitting import gathered
 from coterie.policies.policy import Policy
 from coterie.policies.rules.batches import Batch
 from coterie.policies.same import check_same
 
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
+KEPT = tuple(name for name in Hyper._fields if name != "graph")  # of hyperparameters, when the graph changes
 LATER = 16  # a fit begun after t rewards is due after t / 16 more
 
 
@@ -63,6 +65,7 @@ class AutoPolicy(Policy):
         self._normalised = ground.normalised  # it stays what it was when the policy was made
         self._scale = ground.scale(hyper)
         self._pending: PendingFit | None = None
+        self._begun_at = 0  # after how many rewards the last fit began
         self.takes_when_ready = self.fits_are_given = False
         self.hyper = hyper
         self.centre = 0.0
@@ -95,8 +98,10 @@ class AutoPolicy(Policy):
         """Returns what decisions depend on beside the settings; waits for the fit that goes on, if there is one."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
+        learned["begun_at"] = self._begun_at
         out = super().state() | learned | {"normalised": self._normalised, "begun": state_of(self._pending)}
-        out.pop("kernel", None)  # hyperparameters and graph give it
+        if self._model.near < inf:  # its belief tells whether it is one of the kernel that hyperparameters give
+            out.pop("kernel", None)
         return out
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -104,7 +109,11 @@ class AutoPolicy(Policy):
         self._normalise(state.get("normalised", False))
         super().restore(state)
         self.hyper, self.centre, self._scale = Hyper(**state["hyper"]), state["centre"], state["scale"]
+        self._begun_at = state["begun_at"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
+        if self.fits:  # the share of the graph follows changes of it
+            learned = [self.hyper, self.fits[-1][1]]
+            check_same("hyperparameters", *([getattr(each, name) for name in KEPT] for each in learned))
         if state["begun"] is not None:
             self._pending = pending_of(state["begun"], self._maker())
 
@@ -112,7 +121,7 @@ class AutoPolicy(Policy):
         hyper, scale = Hyper(**state["hyper"]), state["scale"]
         check_same("noise variance", state["model"]["noise_var"], self._noise_of(hyper))
         check_same("scale", scale, self.ground.scale(hyper))
-        return self.ground.kernel(hyper, scale)
+        return self._checked_kernel(state, self.ground.kernel(hyper, scale))
 
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""
@@ -121,6 +130,29 @@ class AutoPolicy(Policy):
         self.centre = 0.0
         if len(history):
             self._refit(self.n_rewards)
+
+    def fit(
+        self,
+        batches: Iterable[Any],
+        *,
+        progress: Callable[[str, int], None] | None = None,
+        keep: Callable[..., None] | None = None,
+    ) -> int:
+        """Learns any number of rewards at once, fits the hyperparameters to all of them, and returns how many came.
+
+        On an error nothing has changed; a fit that went on is dropped for this one.
+        """
+        more = gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
+        if len(more):
+            more.rekey(self._model.kernel.key)
+            more.shift(-self.centre)
+            both = History()
+            both.merge(self._model.history)
+            both.merge(more)
+            self._model.relearn(both)
+            self._pending, self.doubt = None, None
+            self._refit(self.n_rewards)
+        return more.n_observations
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""
@@ -137,7 +169,7 @@ class AutoPolicy(Policy):
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
         learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
-        return learned | {"normalised": self._normalised}
+        return learned | {"normalised": self._normalised, "begun_at": self._begun_at}
 
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
@@ -217,7 +249,7 @@ class AutoPolicy(Policy):
 
     def _last_fit(self) -> int:
         """Returns after how many rewards; in a window that is always full each further reward may be that one again."""
-        return self.fits[-1][0] if self.fits else 0
+        return max(self.fits[-1][0] if self.fits else 0, self._begun_at)
 
     def _begun_fit(self, t: int) -> PendingFit:
         """Returns a fit to all rewards so far that has just begun, or waits for what is given."""
@@ -226,7 +258,7 @@ class AutoPolicy(Policy):
         prior = self._prior(variance)
         seen = deepcopy(history.state())  # the history goes on changing
         find = partial(_found, self.ground, seen, t, shift, prior, self.hyper if self.fits else prior.centre)
-        due = t + max(t // LATER, 1)
+        due, self._begun_at = t + max(t // LATER, 1), t
         return PendingFit(t, due, shift, seen, find, self._maker(), begins=not self.fits_are_given)
 
     def _begin_anew(self) -> None:
@@ -290,7 +322,7 @@ class AutoPolicy(Policy):
         return given._replace(graph=kept["scale"] + log(self.ground.mean_gain(given.ridge))), exp(kept["scale"])
 
     def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper, scale: float) -> None:
-        self.hyper, self.centre, self._scale = hyper, kept["centre"], scale
+        self.hyper, self.centre, self._scale, self._begun_at = hyper, kept["centre"], scale, kept["begun_at"]
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
 
     def _normalise(self, normalised: bool) -> None:

@@ -18,6 +18,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, PoolKernel
 from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.kernels.arm import median_distance
+from coterie.kernels.user import check_ridge
 from coterie.models import History
 from coterie.policies.auto.arms import SmoothAndLinear, standardised
 from coterie.policies.auto.evidence import Evidence, Together
@@ -120,7 +121,11 @@ class Neighbourhoods:
         return Evidence(parts, _renumbered(history, sample, columns, shift))
 
     def kernel(self, hyper: Hyper, scale: float | None = None) -> PoolKernel | EvaluatedPool:
-        """Returns the joint kernel, with this scale of the graph part if given; matrices only where they are small."""
+        """Returns the joint kernel, with this scale of the graph part if given; matrices only where they are small.
+
+        Raises where the ridge, learned on another graph perhaps, is nothing beside the edges of this one.
+        """
+        check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
         scale = self.scale(hyper) if scale is None else scale
         parts = UserParts(scale, exp(hyper.ridge), exp(hyper.own), exp(hyper.common), self.normalised)
         arms = SmoothAndLinear(exp(hyper.lengthscale), hyper.linear_share, self._mean_square or 1.0, exp(hyper.offset))

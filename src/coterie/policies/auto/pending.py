@@ -87,6 +87,7 @@ class PendingFit:
 def _made(make: Made, history: dict[str, Any], shift: float, hyper: Hyper) -> Model | None:
     seen = deepcopy(history)
     seen["means"] = seen["means"] - shift
+    del seen["largest"]  # of the means as they were
     return make(hyper, seen)
 
 

@@ -8,9 +8,10 @@ import pytest
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import Events, Log, Pairs
+from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fitting import Prior
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
-from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Together, Without, firm_prior, fit_parts, handed
+from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Without, firm_prior, fit_parts, handed
 from coterie.runs.diagnosis.neighbourhoods import (
     BALL_PAIRS,
     BALLS,

@@ -9,9 +9,9 @@ krigs the residual from them exactly, given z:
     mean = F z + r' Q^-1 (y - F_near z),   variance = residual's + h' Cov(z) h,   h = F - F_near' Q^-1 r
 
 with Q the residual's covariance of the near rows plus noise and r that with the candidates. So while there are no more
-rows than are near, it is the exact posterior; beyond, leaving rows out of the residual makes a belief wider, never
-narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds, a reward features^2, and
-both read no more: neither depends on how many users, arms or rewards there are, but for a look at who is near.
+rows than are near, it is the exact posterior; beyond, given the trend, leaving rows out of the residual makes a belief
+wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds, a reward
+features^2: neither depends on how many users, arms or rewards there are, but for a look at who is near.
 """
 
 from functools import partial
@@ -36,7 +36,6 @@ from coterie.models.need import require_arms
 NEAR = 128  # rows that a decision takes as they are
 FEATURES = 256  # of the trend, at most
 BLOCK = 64  # rows of a user that are conditioned on together
-TREND_FROM = 1.5  # times the near rows: from then on there is a trend
 RENEWED_AFTER = 2.5  # times the rows that the trend was chosen for: it is chosen anew
 
 
@@ -88,6 +87,7 @@ class LocalModel(ConditionedModel):
     """
 
     engine = "local"
+    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
     stages = False
 
     def __init__(
@@ -322,8 +322,11 @@ class LocalModel(ConditionedModel):
     def _renewal_is_due(self) -> bool:
         rows = self._users.size
         if self._trend is None:
-            return rows > TREND_FROM * self.near_rows
+            return rows > self.near_rows
         return rows > RENEWED_AFTER * len(self._chosen_for)
+
+    def _renew(self) -> None:
+        self._take(self._fresh())  # or raises: another trend is another belief
 
     # Reading
 
@@ -410,8 +413,7 @@ class LocalModel(ConditionedModel):
 
     def _mismatch(self) -> float:
         if self._trend is None:
-            together = self._all_together() if self._users.size <= self.near_rows else None
-            return inf if self._cov.size else self._gap_of_sums(together)
+            return inf if self._cov.size else self._gap_of_sums(*self._all_together())
         if {len(self._mean), *self._cov.shape} != {self._trend.size}:
             return inf
         known = self._information()
@@ -419,15 +421,14 @@ class LocalModel(ConditionedModel):
         return max(
             gap_of_matrices(self._cov @ known.precision, np.eye(self._trend.size)),
             gap(self._cov @ known.moment, self._mean),
-            self._gap_of_sums((log_det, known.surprise - float(known.moment @ self._mean))),
+            self._gap_of_sums(log_det, known.surprise - float(known.moment @ self._mean)),
         )
 
-    def _gap_of_sums(self, fresh: tuple[float, float] | None) -> float:
-        """Returns how far the running sums are from fresh ones; nothing where there are none to be had."""
-        if fresh is None:
-            return 0.0
-        gain, evidence = self._sums(*fresh)
-        return max(gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, *fresh))
+    def _gap_of_sums(self, log_det: float, surprise: float) -> float:
+        """Returns how far the running sums are from those of the rows' means."""
+        gain, evidence = self._sums(log_det, surprise)
+        of_gain, of_evidence = gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, log_det)
+        return max(of_gain, of_evidence)
 
     def mismatch(self) -> float:
         """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""

@@ -295,6 +295,7 @@ BELIEF = Fields(
         "trials": HISTORY,
         "begun": Maybe(BEGUN),
         "scale": Real(0),
+        "begun_at": Whole(),
     },
 )
 
