@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.errors import NumericalError, ParameterError
+from coterie.algebra import cholesky
+from coterie.errors import FactorisationError, NumericalError, ParameterError
 from coterie.kernels import FreeKernel, PoolKernel
 from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.models import make_model, restore_model
@@ -178,3 +179,29 @@ def test_on_a_graph_without_a_matrix_over_users_it_is_near_the_exact_one() -> No
         assert np.max(np.abs(near - mean) / prior) < 0.35
         assert np.sqrt(np.mean(((near - mean) / prior) ** 2)) < 0.15
         assert np.max(np.abs(wide - std) / prior) < 0.25
+
+
+@pytest.mark.parametrize("at", [1, 2, 5])
+def test_a_rebuild_or_a_batch_that_fails_leaves_the_model_as_it_was(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = LocalModel(kernel_of(6, 20), near_rows=20, trend_features=10)
+    taught([model], 100)
+    calls, kernel = iter(range(1000)), model.kernel
+
+    def failing(matrix: Any, log: Any, **options: Any) -> Any:
+        if next(calls) == at:
+            raise FactorisationError("a matrix", "a rule", "A remedy")
+        return cholesky(matrix, log, **options)
+
+    monkeypatch.setattr("coterie.models.engines.local.model.cholesky", failing)
+    with pytest.raises(FactorisationError):
+        model.set_user_cov(np.eye(6) + 0.5)
+    calls = iter(range(1000))
+    with pytest.raises(FactorisationError):
+        model.update_many([0, 1, 2], [0, 1, 2], [5.0, 5.0, 5.0])
+    assert model.kernel is kernel
+    assert model.n_observations == 100
+    model.rebuild()
+    again = LocalModel(kernel, near_rows=20, trend_features=10)
+    again.relearn(deepcopy(model.history))
+    for user in range(6):
+        np.testing.assert_allclose(model.predict(user), again.predict(user), atol=1e-12)

@@ -33,39 +33,39 @@ def standardised(features: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class SmoothAndLinear(ArmKernel):
-    """(1 - w) exp(-|x - z|^2 / (2 lengthscale^2)) + w x.z / mean_square + level, by one matrix product.
+    """smooth exp(-|x - z|^2 / (2 lengthscale^2)) + linear x.z + level, by one matrix product.
 
     Attributes:
         lengthscale: Of the smooth part.
-        linear: The share w of the linear part.
-        mean_square: Of the features of an arm, so that the linear part has unit mean variance.
+        smooth: Its variance.
+        linear: The variance of a feature's slope.
         level: The variance of a constant.
 
     Examples:
-        >>> SmoothAndLinear(1.0, 0.5, 1.0, 0.25).cross([[1.0]], [[1.0], [0.0]]).round(4)
+        >>> SmoothAndLinear(1.0, 0.5, 0.5, 0.25).cross([[1.0]], [[1.0], [0.0]]).round(4)
         array([[1.25  , 0.5533]])
     """
 
     lengthscale: float
+    smooth: float
     linear: float
-    mean_square: float
     level: float
 
     def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         products: FloatArray = X @ Z.T
-        smooth: FloatArray = products - 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
-        smooth -= 0.5 * np.einsum("ij,ij->i", Z, Z)
-        smooth *= 1 / self.lengthscale**2
-        np.minimum(smooth, 0.0, out=smooth)
-        np.exp(smooth, out=smooth)
-        smooth *= 1 - self.linear
-        products *= self.linear / self.mean_square
-        smooth += products
-        smooth += self.level
-        return smooth
+        out: FloatArray = products - 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
+        out -= 0.5 * np.einsum("ij,ij->i", Z, Z)
+        out *= 1 / self.lengthscale**2
+        np.minimum(out, 0.0, out=out)
+        np.exp(out, out=out)
+        out *= self.smooth
+        products *= self.linear
+        out += products
+        out += self.level
+        return out
 
     def _diag(self, X: FloatArray) -> FloatArray:
         squares: FloatArray = np.einsum("ij,ij->i", X, X)
-        squares *= self.linear / self.mean_square
-        squares += 1 - self.linear + self.level
+        squares *= self.linear
+        squares += self.smooth + self.level
         return squares

@@ -128,7 +128,8 @@ class Neighbourhoods:
         check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
         scale = self.scale(hyper) if scale is None else scale
         parts = UserParts(scale, exp(hyper.ridge), exp(hyper.own), exp(hyper.common), self.normalised)
-        arms = SmoothAndLinear(exp(hyper.lengthscale), hyper.linear_share, self._mean_square or 1.0, exp(hyper.offset))
+        w, slope = hyper.linear_share, 1 / self._mean_square if self._mean_square > 0 else 0.0
+        arms = SmoothAndLinear(exp(hyper.lengthscale), 1 - w, w * slope, exp(hyper.offset))
         if self.graph.n_users > MOST_USERS and not self._matrices:
             return AdditiveKernel(self.graph, parts, arms, self.features)
         users = self._user_cov(parts)
