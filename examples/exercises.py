@@ -86,7 +86,14 @@ def play(seed: int, folder: Path) -> tuple[ct.Bandit, Array]:
     """Returns the bandit after the last day and the chances to learn, lines x days; prints what there is to see."""
     school, file = School(seed), folder / "exercises.coterie"
     bandit, alone = (
-        ct.Bandit(graph=graph, arms=school.exercises, pending="hallucinate", min_propensity=0.02, seed=seed)
+        ct.Bandit(  # one that waits for its fits, so that every run prints the same
+            graph=graph,
+            arms=school.exercises,
+            pending="hallucinate",
+            min_propensity=0.02,
+            seed=seed,
+            wait_for_fits=True,
+        )
         for graph in (school.alike(), ct.UserGraph.from_edges([], users=school.students))
     )
     half = teach(school, bandit, range(BREAK), [])

@@ -61,7 +61,8 @@ def play(seed: int) -> tuple[NDArray[np.float64], ct.Explanation]:
     """Returns the likings, lines x newcomers x visits, and why the first newcomer is thought to like a song."""
     world = Listeners(seed)
     graph, likings = world.graph(), np.zeros((len(NAMES), N_COMMUNITIES, N_FIRST))
-    told, untold = both = [ct.Bandit(graph=graph, arms=world.songs, seed=seed) for _ in range(2)]
+    # They wait for their fits, so that every run prints the same.
+    told, untold = both = [ct.Bandit(graph=graph, arms=world.songs, seed=seed, wait_for_fits=True) for _ in range(2)]
     for _ in range(N_VISITS):
         user, visit = str(world.rng.choice(world.users)), world.visit()
         for bandit in both:  # of one seed, so they decide alike until someone joins

@@ -41,7 +41,8 @@ class Town:
 
 def run(town: Town, graph: ct.UserGraph, pending: str) -> tuple[ct.Bandit, Array]:
     """Returns the bandit after some weeks, and each day's profit over that of the best prices."""
-    bandit, shares = ct.Bandit(graph=graph, arms={price: [price] for price in PRICES}, pending=pending), []
+    arms, shares = {price: [price] for price in PRICES}, []
+    bandit = ct.Bandit(graph=graph, arms=arms, pending=pending, wait_for_fits=True)  # so that every run prints the same
     for store, profit in zip(town.stores, town.profit[:, PRICES.index(USUAL)] + town.noise[0], strict=True):
         bandit.learn(store, USUAL, profit)  # what is known before the first decision
     for noise in town.noise[1:]:

@@ -81,11 +81,14 @@ def test_a_kill_of_a_command_leaves_the_file_as_before_or_as_after(tmp_path: Pat
     assert [path.name for path in tmp_path.iterdir() if "partial" in path.name] == []
 
 
-@pytest.mark.parametrize("options", [{"policy": "lk-gp-ts"}, {"policy": "auto-ts"}, {"policy": "lk-gp-ucb"}])
+@pytest.mark.parametrize(
+    "options",
+    [{"policy": "lk-gp-ts", "engine": "sparse"}, {"policy": "auto-ts"}, {"policy": "lk-gp-ucb", "engine": "sparse"}],
+)
 @pytest.mark.parametrize("n_decisions", [1500, pytest.param(20_000, marks=pytest.mark.slow)])
-def test_propensities_on_sparse_are_those_of_the_draws(options: dict[str, Any], n_decisions: int) -> None:
+def test_propensities_are_those_of_the_draws(options: dict[str, Any], n_decisions: int) -> None:
     pytest.importorskip("numba")
-    bandit = Bandit(graph=GRAPH, arms=ARMS, engine="sparse", min_propensity=0.05, **options)
+    bandit = Bandit(graph=GRAPH, arms=ARMS, min_propensity=0.05, **options)
     rng = np.random.default_rng(2)
     for _ in range(20):
         bandit.learn(GRAPH.users[int(rng.integers(4))], "abcdef"[int(rng.integers(6))], float(rng.normal()))

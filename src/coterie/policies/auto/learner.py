@@ -27,6 +27,7 @@ from coterie.policies.same import check_same
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
 KEPT = tuple(name for name in Hyper._fields if name != "graph")  # of hyperparameters, when the graph changes
+LOGIT_SPREAD = 1.5
 LATER = 16  # a fit begun after t rewards is due after t / 16 more
 
 
@@ -303,7 +304,7 @@ class AutoPolicy(Policy):
 
     def _prior(self, variance: float) -> Prior:
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
-        return Prior.of(self.ground, variance, two_valued=is_two_valued(self._model.history))
+        return Prior.of(self.ground, variance, noise_share=noise_share_of(self._model.history, variance))
 
     def _noise_of(self, hyper: Hyper) -> float:
         """Returns the noise variance that the model has with these hyperparameters."""
@@ -390,6 +391,24 @@ def is_two_valued(history: History) -> bool:
     low, high = float(means.min()), float(means.max())
     about = history.count_array() * (means - low) * (high - means)
     return low < high and bool(np.all(np.abs(scatters - about) <= 1e-9 * history.count_array() * (high - low) ** 2))
+
+
+def noise_share_of(history: History, variance: float) -> float | None:
+    """Returns how much of the rewards' variance is noise, where they are one of two values; else None.
+
+    Of a hit with probability p, p (1 - p) is left however well p is known. Where logits spread by 1.5 about that of the
+    mean, what is left is about 1 / (1 + 1.5^2 v) of the variance v of rewards of 0 and 1.
+
+    Examples:
+        >>> history = History()
+        >>> for arm, reward in [(0, 1.0), (1, 0.0)]: history.add(arm, 0, arm, reward)
+        >>> noise_share_of(history, 0.25)
+        0.64
+    """
+    if not is_two_valued(history):
+        return None
+    apart = float(np.ptp(history.mean_array()))
+    return 1 / (1 + LOGIT_SPREAD**2 * variance / apart**2)
 
 
 def fit_is_due(t: int) -> bool:

@@ -18,7 +18,7 @@ from coterie.models import History
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.learner import centre_and_variance, is_two_valued
+from coterie.policies.auto.learner import centre_and_variance, noise_share_of
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.sampling import Sample, draw_samples
@@ -226,7 +226,8 @@ def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, samples
     if samples is None:
         return 0.0
     ground = Neighbourhoods(graph, arms)
-    prior = Prior.of(ground, centre_and_variance(history)[1], two_valued=is_two_valued(history))
+    variance = centre_and_variance(history)[1]
+    prior = Prior.of(ground, variance, noise_share=noise_share_of(history, variance))
     evidence = Together([ground.sampled_evidence(history, each) for each in samples])
     return fit(evidence, prior, prior.centre)[1]
 
