@@ -19,10 +19,10 @@ from coterie.errors import (
     ParameterError,
     listed,
 )
-from coterie.graphs import Difference, UserGraph
+from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.graph import GraphKernel
-from coterie.kernels.links import GraphCovariance, Link
+from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
 from coterie.policies.considered import Considered, Grounds
@@ -264,7 +264,6 @@ class Policy(Naming):
         link = link_between(self.graph, graph, self._form(), self._model) if self.collapses else None
         if link is None or not self._model.relink(link):
             return False
-        self._linked(link)
         self._take_graph(graph)
         self.doubt = None
         return True
@@ -273,7 +272,6 @@ class Policy(Naming):
         change = graph.changes_since(self.graph) if self.collapses else None
         if change is None or not self._model.regraph(change):
             return False
-        self._regraphed(change)
         self._take_graph(graph)
         self.doubt = None
         return True
@@ -318,7 +316,7 @@ class Policy(Naming):
             std = self.doubt.read(row, arms)[1]
         return Grounds(self._score, mean, std, self.widths(arms, std), self._tolerance(row, arms))
 
-    def widths(self, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - LargeAutoPolicy looks at them
+    def widths(self, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - a subclass may look at them
         """Returns how wide to explore now: a number, or one for each std, of these arms for a user or more."""
         width = self.width
         return width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width
@@ -351,12 +349,6 @@ class Policy(Naming):
     def _form(self) -> GraphCovariance | None:
         """Returns what the user covariance is made of, if its changes have a closed form."""
         return GraphCovariance.of(self._user_kernel)
-
-    def _linked(self, link: Link) -> None:
-        """Takes note of a change of graph that the belief has followed."""
-
-    def _regraphed(self, change: Difference) -> None:
-        """Takes note of a change of graph that the belief on it has followed."""
 
     def _chosen(self, row: int, arms: Any, found: Considered) -> Choice:
         """Counts the decision and returns its record."""
