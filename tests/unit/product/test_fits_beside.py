@@ -20,7 +20,7 @@ def live(bandit: ct.Bandit, rounds: int, *, pause: float = 0.0, seed: int = 0) -
     for _ in range(rounds):
         user = int(rng.integers(20))
         decision = bandit.decide(user)
-        bandit.reward(decision.id, float(ARMS[decision.arm][user % 3] + 0.3 * rng.normal()))
+        bandit.reward(decision.id, float(ARMS[int(str(decision.arm))][user % 3] + 0.3 * rng.normal()))
         chosen.append(decision.arm)
         time.sleep(pause)
     return chosen
