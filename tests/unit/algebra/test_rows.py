@@ -36,24 +36,21 @@ def test_gram_and_inverse(n_rows: int) -> None:
     np.testing.assert_allclose(out, np.linalg.inv(2.5 * np.eye(WIDTH) + gram / NOISE), atol=1e-12)
 
 
-@pytest.mark.parametrize("own", [0.0, 0.7])
 @pytest.mark.parametrize("n_rows", [0, 1, 4, 5, 20])
-def test_the_map_and_its_preconditioner(n_rows: int, own: float) -> None:
+def test_the_map_and_its_preconditioner(n_rows: int) -> None:
     chains, features, gram = case(n_rows)
-    block = gram @ np.linalg.inv(NOISE * np.eye(WIDTH) + own * gram)
-    alone = np.outer(features[3], features[3]) * chains[3][0]
-    other = alone @ np.linalg.inv(NOISE * np.eye(WIDTH) + own * alone)
+    block, other = gram / NOISE, np.outer(features[3], features[3]) * chains[3][0] / NOISE
     laplacian = np.array([[2.0, -1.0, 0.0], [-1.0, 3.0, -0.5], [0.0, -0.5, 1.5]])
     ends, near, weights = np.array([1, 3, 4]), np.array([1, 0, 2, 1]), np.array([1.0, 1.0, 0.5, 0.5])
     graph = np.array([0, 1, 3]), ends, near, weights, laplacian.diagonal().copy()
     vectors, out = np.random.default_rng(0).normal(size=(3, WIDTH)), np.empty((3, WIDTH))
-    compiled.times_all(*graph, *chains, features, NOISE, own, vectors, out)
+    compiled.times_all(*graph, *chains, features, NOISE, vectors, out)
     expected = laplacian @ vectors
     expected[0] += other @ vectors[0]
     expected[1] += block @ vectors[1]
     np.testing.assert_allclose(out, expected, atol=1e-10)
     slot, inverse = np.array([0, -2, -1], np.int32), np.linalg.inv(2.0 * np.eye(WIDTH) + other)[None]
-    compiled.precondition_all(graph[4], *chains, features, NOISE, own, slot, inverse, vectors, out)
+    compiled.precondition_all(graph[4], *chains, features, NOISE, slot, inverse, vectors, out)
     np.testing.assert_allclose(out[0], inverse[0] @ vectors[0], atol=1e-10)
     np.testing.assert_allclose(out[1], np.linalg.solve(3.0 * np.eye(WIDTH) + block, vectors[1]), atol=1e-10)
     np.testing.assert_allclose(out[2], vectors[2] / 1.5)

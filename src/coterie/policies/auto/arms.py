@@ -8,7 +8,7 @@ from coterie.contracts import Array
 from coterie.kernels import ArmKernel
 from coterie.kernels.arithmetic import FloatArray
 
-LEAST_SPREAD = 1e-9  # of a feature's size; below it the feature is a constant that was rounded
+ROUNDING = 1e-14  # of a feature's size; one that differs by less is a constant that was rounded
 
 
 def standardised(features: Array) -> Array:
@@ -21,14 +21,14 @@ def standardised(features: Array) -> Array:
         array([[-1.],
                [ 1.]])
     """
-    size = np.abs(features).max(axis=0)
-    scaled = features / np.where(size > 0, size, 1.0)  # first, or squares of large numbers would overflow
-    about = scaled - scaled.mean(axis=0)
-    spread = np.sqrt(np.mean(about * about, axis=0))
-    kept = spread > LEAST_SPREAD
+    about = features - features[0]  # exact, however far from zero the features lie
+    size = np.abs(about).max(axis=0)
+    kept = size > ROUNDING * np.abs(features).max(axis=0)
     if not kept.any():
         return np.zeros((len(features), 1))
-    return np.ascontiguousarray(about[:, kept] / spread[kept])
+    scaled = about[:, kept] / size[kept]  # first, or squares of large and small numbers would be none
+    scaled -= scaled.mean(axis=0)
+    return np.ascontiguousarray(scaled / np.sqrt(np.mean(scaled * scaled, axis=0)))
 
 
 @dataclass(frozen=True, slots=True)

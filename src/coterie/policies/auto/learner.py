@@ -405,9 +405,9 @@ def noise_share_of(history: History, variance: float) -> float | None:
         >>> noise_share_of(history, 0.25)
         0.64
     """
-    if not is_two_valued(history):
-        return None
     apart = float(np.ptp(history.mean_array()))
+    if apart < LEAST_SPREAD or not is_two_valued(history):
+        return None
     return 1 / (1 + LOGIT_SPREAD**2 * variance / apart**2)
 
 
