@@ -186,7 +186,7 @@ class Learned:
         if reward <= FAR * abs(value):
             return False
         others = (abs(each) for i, each in enumerate(self.events.rewards) if i != event)
-        return reward > FAR * (max(others, default=0.0) or 1.0)
+        return reward > FAR * max(others, default=0.0)
 
     def refresh(self) -> None:
         """Brings the weights of older rewards up to date; settings are fitted to them if that was due meanwhile."""

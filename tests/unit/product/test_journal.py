@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
@@ -113,6 +113,8 @@ class Life:
 
 @pytest.mark.parametrize("options", KINDS, ids=lambda options: "-".join(map(str, options.values())))
 @settings(max_examples=8, deadline=None)
+@example(steps=[("decide", 0, 0.0), ("reward", 0, 1.0), ("reward", 0, 8.9e-62), ("save", 0, 0.0)])
+@example(steps=[("decide", 0, 0.0), ("reward", 0, 1.0), ("reward", 0, 0.0), ("save", 0, 0.0)])
 @given(steps=STEPS)
 def test_every_decision_is_made_again_from_any_snapshot_before_it(options: dict[str, Any], steps: list[Step]) -> None:
     with TemporaryDirectory() as folder:
