@@ -163,9 +163,11 @@ class Learned:
         and these have lost their digits beside it. Then all is learned anew, hyperparameters too.
         """
         pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
-        anew = self._is_unfitted() or self._dwarfs(event, value)
+        beside = self._largest_beside(event, value)
+        anew = self._is_unfitted() or abs(before) > FAR * max(abs(value), beside or 1.0)
+        in_place = not anew and not self.memory.fades and abs(before) <= FAR * max(abs(value), beside)
         self.events = self.events.with_reward(event, value)
-        if not anew and not self.memory.fades and self._in_place(self.policy.revise, *pair, before, value):
+        if in_place and self._in_place(self.policy.revise, *pair, before, value):
             self.at_once = len(self.events)
             return
         self.learn_anew(None if anew else self.policy.kept())
@@ -180,13 +182,11 @@ class Learned:
         self.touched = change(*given)
         return self.touched
 
-    def _dwarfs(self, event: int, value: float) -> bool:
-        """Returns whether a reward is far larger than all others, the one that takes its place among them."""
-        reward = abs(self.events.rewards[event])
-        if reward <= FAR * abs(value):
-            return False
-        others = (abs(each) for i, each in enumerate(self.events.rewards) if i != event)
-        return reward > FAR * max(others, default=0.0)
+    def _largest_beside(self, event: int, value: float) -> float:
+        """Returns the size of the largest other reward; 0 where the new one is large enough for that not to matter."""
+        if abs(self.events.rewards[event]) <= FAR * abs(value):
+            return 0.0
+        return max((abs(each) for i, each in enumerate(self.events.rewards) if i != event), default=0.0)
 
     def refresh(self) -> None:
         """Brings the weights of older rewards up to date; settings are fitted to them if that was due meanwhile."""
