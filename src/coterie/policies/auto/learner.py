@@ -213,6 +213,9 @@ class AutoPolicy(Policy):
             return pending.started, list(pending.found())
         except FAILURES:
             return pending.started, []
+        except BaseException:  # a mistake in the code: it is raised once, and further calls go on without the fit
+            self._pending = None
+            raise
 
     def take_fit(self, started: int, hyper: Iterable[float]) -> None:
         """Takes the fit that goes on, these being its hyperparameters; none of them means that it failed."""
