@@ -16,7 +16,8 @@ from coterie.policies.auto.parts import Hyper
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)), ids=list("abcdef"))
-PARTS = Neighbourhoods(GRAPH, ARMS).parts
+GROUND = Neighbourhoods(GRAPH, ARMS)
+PARTS = GROUND.parts
 
 
 def history(size: int, seed: int = 0) -> History:
@@ -53,8 +54,9 @@ def test_the_gradient_is_the_slope_of_the_evidence(point: np.ndarray, size: int,
         assert gradient[i] == pytest.approx((up - down) / (2 * step), rel=1e-4, abs=1e-4)
 
 
-def test_the_prior_has_the_slope_of_its_density() -> None:
-    prior = Prior.of(PARTS, 4.0)
+@pytest.mark.parametrize("noise_share", [None, 0.8])
+def test_the_prior_has_the_slope_of_its_density(noise_share: float | None) -> None:
+    prior = Prior.of(GROUND, 4.0, noise_share=noise_share)
     point = np.array(prior.centre) + 0.3
     _, gradient = prior.value_and_gradient(point)
     for i, unit in enumerate(np.eye(8)):
@@ -62,8 +64,21 @@ def test_the_prior_has_the_slope_of_its_density() -> None:
         assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5)
 
 
+def test_a_part_that_nothing_speaks_for_goes_where_most_of_a_reward_is_noise() -> None:
+    rng, observed = np.random.default_rng(1), History()
+    for _ in range(200):
+        user, arm = int(rng.integers(8)), int(rng.integers(6))
+        observed.add((user, arm), user, arm, float(rng.random() < 0.1) - 0.1)
+    prior = Prior.of(GROUND, 0.09, noise_share=0.83)
+    found, _ = fit(Evidence(PARTS, observed), prior, prior.centre)
+    assert min(found.own, found.common) < prior.signal - 5
+    without_edges = Neighbourhoods(ct.UserGraph.from_edges([], users=list(range(8))), ARMS)
+    assert Prior.of(without_edges, 0.09, noise_share=0.83).sparse == ("own",)
+    assert Prior.of(GROUND, 0.09).sparse == ()
+
+
 def test_a_fit_climbs_and_stays_in_its_bounds() -> None:
-    evidence, prior = Evidence(PARTS, history(80)), Prior.of(PARTS, 1.0)
+    evidence, prior = Evidence(PARTS, history(80)), Prior.of(GROUND, 1.0)
     found, value = fit(evidence, prior, prior.centre, corners=True)
     start = sum(part.value_and_gradient(np.array(prior.centre))[0] for part in (evidence, prior))
     assert value > start

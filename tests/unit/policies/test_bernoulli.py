@@ -21,7 +21,8 @@ from coterie.policies.auto.parts import Hyper
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)))
-PARTS = Neighbourhoods(GRAPH, ARMS).parts
+GROUND = Neighbourhoods(GRAPH, ARMS)
+PARTS = GROUND.parts
 
 
 def dense_truth(gram: np.ndarray, trials: Trials) -> tuple[np.ndarray, np.ndarray, float]:
@@ -168,7 +169,7 @@ def test_the_gradient_is_the_slope_of_the_bound(point: list[float], size: int, s
 
 def test_a_fit_climbs_and_leaves_the_noise_alone() -> None:
     trials = history(80, 0)
-    evidence, prior = BernoulliEvidence(PARTS, trials, level_of(trials)), logit_prior(PARTS)
+    evidence, prior = BernoulliEvidence(PARTS, trials, level_of(trials)), logit_prior(GROUND)
     found, value = fit(evidence, prior, prior.centre, corners=False)
     assert value > evidence.value_and_gradient(np.array(prior.centre))[0] + 1.0
     assert found.noise_var == 1.0

@@ -31,9 +31,7 @@ def history(rewards: Any, n_users: int = 40) -> History:
 
 
 def test_the_laplacian_is_normalised_where_degrees_are_uneven() -> None:
-    assert Neighbourhoods(UNEVEN, ARMS).parts.normalised
     assert Neighbourhoods(UNEVEN, ARMS).normalised
-    assert not Neighbourhoods(EVEN, ARMS).parts.normalised
     assert not Neighbourhoods(EVEN, ARMS).normalised
 
 
@@ -107,10 +105,10 @@ def test_rewards_of_two_values_are_mostly_noise_though_no_pair_repeats() -> None
     for user in range(40):
         arm = int(rng.integers(len(ARMS)))
         observed.add((user, arm), user, arm, float(rng.random() < 0.1) - 0.1)
-    parts = Neighbourhoods(UNEVEN, ARMS).parts
+    ground = Neighbourhoods(UNEVEN, ARMS)
     noise = [
-        fit(Evidence(parts, observed), prior, prior.centre)[0].noise_var
-        for prior in (Prior.of(parts, 0.09, noise_share=0.83), Prior.of(parts, 0.09))
+        fit(Evidence(ground.parts, observed), prior, prior.centre)[0].noise_var
+        for prior in (Prior.of(ground, 0.09, noise_share=0.83), Prior.of(ground, 0.09))
     ]
     assert noise[0] > noise[1]
 

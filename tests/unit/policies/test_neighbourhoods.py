@@ -15,7 +15,14 @@ from coterie.policies.auto.ahead import Ahead
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
-from coterie.policies.auto.sampling import ALL_PAIRS, BLOCK_PAIRS, BLOCKS, draw_samples, neighbourhood_laplacian
+from coterie.policies.auto.sampling import (
+    ALL_PAIRS,
+    BLOCK_PAIRS,
+    BLOCKS,
+    draw_samples,
+    neighbourhood_laplacian,
+    surroundings,
+)
 from coterie.policies.auto.spectra import lanczos_density
 
 GRAPH = ct.make_graph("sbm", 60, seed=3)
@@ -45,6 +52,27 @@ def test_a_number_can_be_taken_off_the_rewards() -> None:
     ground, point = Neighbourhoods(GRAPH, ARMS), np.array(HYPER)
     plain = ground.evidence(observed, 100).value_and_gradient(point)[0]
     assert ground.evidence(moved, 100, shift=5.0).value_and_gradient(point)[0] == pytest.approx(plain, rel=1e-9)
+
+
+def test_the_users_around_a_sample_come_ring_by_ring() -> None:
+    graph, users = ct.make_graph("ring", 3_000), np.array([10, 11])
+    around = surroundings(graph, users, 0)
+    assert around is not None
+    assert around[:2].tolist() == [10, 11]
+    assert sorted(around.tolist()) == [*range(0, 211), *range(2811, 3000)]  # 199 on either side
+    assert surroundings(GRAPH, users, 0) is None  # everybody
+
+
+def test_a_graph_cut_off_farther_away_ties_users_as_the_whole_does() -> None:
+    graph, users, ridge = ct.make_graph("watts-strogatz", 2_500, k=6, seed=0), np.arange(40), 0.02
+    whole = np.linalg.inv(graph.laplacian().toarray() + ridge * np.eye(2_500))[np.ix_(users, users)]
+    apart = ~np.eye(40, dtype=bool)
+    missed = []
+    for around in (users, surroundings(graph, users, 10_000)):
+        assert around is not None
+        near = np.linalg.inv(neighbourhood_laplacian(graph, around) + ridge * np.eye(len(around)))[:40, :40]
+        missed.append(np.abs(near - whole)[apart].mean())
+    assert missed[1] < 0.7 * missed[0]
 
 
 @pytest.mark.parametrize("family", ["sbm", "barabasi-albert", "erdos-renyi"])

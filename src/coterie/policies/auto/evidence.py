@@ -64,7 +64,8 @@ class Evidence:
         half = _less_product(half, weights)
         users = _both(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
         on_users *= half
-        turned = np.einsum("ij,ij->j", parts.eigenvectors, users @ parts.eigenvectors)
+        vectors = parts.spectrum.eigenvectors
+        turned = np.einsum("ij,ij->j", vectors, users @ vectors)
         gradient = np.array(
             [
                 exp(h.graph) * float(np.vdot(users, graph)),

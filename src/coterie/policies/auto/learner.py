@@ -58,6 +58,8 @@ class AutoPolicy(Policy):
     Attributes:
         takes_when_ready: Whether fits are taken by whoever asks for them, not when they are due.
         fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
+        learnable: Which share of the rewards' variance can be learned, as far as that is known beforehand: below 1 for
+            rewards of two values. The width is multiplied by it.
     """
 
     def __init__(self, *, ground: Neighbourhoods, hyper: Hyper, **rest: Any) -> None:
@@ -70,6 +72,7 @@ class AutoPolicy(Policy):
         self.takes_when_ready = self.fits_are_given = False
         self.hyper = hyper
         self.centre = 0.0
+        self.learnable = 1.0
 
     @property
     def ground(self) -> Neighbourhoods:
@@ -99,7 +102,7 @@ class AutoPolicy(Policy):
         """Returns what decisions depend on beside the settings; waits for the fit that goes on, if there is one."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
-        learned["begun_at"] = self._begun_at
+        learned |= {"begun_at": self._begun_at, "learnable": self.learnable}
         out = super().state() | learned | {"normalised": self._normalised, "begun": state_of(self._pending)}
         if self._model.near < inf:  # its belief tells whether it is one of the kernel that hyperparameters give
             out.pop("kernel", None)
@@ -110,7 +113,7 @@ class AutoPolicy(Policy):
         self._normalise(state.get("normalised", False))
         super().restore(state)
         self.hyper, self.centre, self._scale = Hyper(**state["hyper"]), state["centre"], state["scale"]
-        self._begun_at = state["begun_at"]
+        self._begun_at, self.learnable = state["begun_at"], state["learnable"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
         if self.fits:  # the share of the graph follows changes of it
             learned = [self.hyper, self.fits[-1][1]]
@@ -170,7 +173,7 @@ class AutoPolicy(Policy):
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
         learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
-        return learned | {"normalised": self._normalised, "begun_at": self._begun_at}
+        return learned | {"normalised": self._normalised, "begun_at": self._begun_at, "learnable": self.learnable}
 
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
@@ -309,6 +312,19 @@ class AutoPolicy(Policy):
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
         return Prior.of(self.ground, variance, noise_share=noise_share_of(self._model.history, variance))
 
+    def _learnable(self) -> float:
+        """Returns which share of the rewards' variance can be learned, as far as that is known beforehand."""
+        history = self._model.history
+        return 1 - (noise_share_of(history, centre_and_variance(history)[1]) or 0.0) if len(history) else 1.0
+
+    def widths(self, arms: Any, std: Array) -> float | Array:
+        """Returns what std is multiplied by: the width, less where most of a reward is noise.
+
+        What is to be learned of a hit with probability p takes so many of them that full optimism costs more than it
+        brings.
+        """
+        return super().widths(arms, std) * self.learnable
+
     def _noise_of(self, hyper: Hyper) -> float:
         """Returns the noise variance that the model has with these hyperparameters."""
         return hyper.noise_var
@@ -316,6 +332,7 @@ class AutoPolicy(Policy):
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         """Takes note of what the belief was made with."""
         self.hyper, self.centre, self._scale = hyper, self.centre + shift, self.ground.scale(hyper)
+        self.learnable = self._learnable()
         if t >= FIRST_FIT:
             self.fits = [*self.fits, (t, hyper)]  # a new list: whoever holds the former has what was learned by then
 
@@ -328,6 +345,7 @@ class AutoPolicy(Policy):
     def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper, scale: float) -> None:
         self.hyper, self.centre, self._scale, self._begun_at = hyper, kept["centre"], scale, kept["begun_at"]
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
+        self.learnable = kept["learnable"]
 
     def _normalise(self, normalised: bool) -> None:
         """Takes the kind of Laplacian that hyperparameters were learned with."""

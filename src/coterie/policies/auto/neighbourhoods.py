@@ -1,8 +1,9 @@
 """What the kernel of `auto` is made of on a graph and a pool of any size, and the evidence of a sample of the rewards.
 
-A fit needs the covariance of the users whose rewards it looks at. These are drawn so that neighbours come together; the
-Laplacian among them is that of the whole graph, what lies one step beyond them eliminated and what lies farther held at
-zero. The scale of the graph part, mean g, is that of the whole graph, by Lanczos quadrature.
+A fit needs the covariance of the users whose rewards it looks at. These are drawn so that neighbours come together. It
+is computed on the whole graph where that is small, and else on the users around them, what lies one step beyond those
+eliminated and what lies farther held at zero. The scale of the graph part, mean g, is that of the whole graph, by
+Lanczos quadrature.
 """
 
 from copy import copy
@@ -23,8 +24,15 @@ from coterie.models import History
 from coterie.policies.auto.arms import SmoothAndLinear, standardised
 from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.levels import is_uneven
-from coterie.policies.auto.parts import Density, Hyper, Parts
-from coterie.policies.auto.sampling import WHOLE, Index, Sample, draw_samples, neighbourhood_laplacian
+from coterie.policies.auto.parts import Density, Hyper, Parts, Spectrum
+from coterie.policies.auto.sampling import (
+    WHOLE,
+    Index,
+    Sample,
+    draw_samples,
+    neighbourhood_laplacian,
+    surroundings,
+)
 from coterie.policies.auto.spectra import lanczos_density
 
 MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among those near one another
@@ -54,7 +62,7 @@ class Neighbourhoods:
         self.graph, self._arms, self._seed, self._matrices = graph, arms, seed, matrices
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self.features = standardised(arms.features)
-        self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
+        self.mean_degree, self.has_edges = mean_of_diagonal(graph, normalised=self.normalised), graph.n_edges > 0
         self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last: tuple[float, Array] | None = None
@@ -62,10 +70,11 @@ class Neighbourhoods:
     def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "Neighbourhoods":
         """Returns the same for another graph; the Laplacian stays of the same kind, unless another is named."""
         out = copy(self)
-        for name in ("density", "_whole", "parts"):
+        for name in ("density", "_spectrum", "parts"):
             out.__dict__.pop(name, None)
         out.graph, out.normalised = graph, self.normalised if normalised is None else normalised
-        out.mean_degree, out._last = mean_of_diagonal(graph, normalised=out.normalised), None
+        out.mean_degree, out.has_edges = mean_of_diagonal(graph, normalised=out.normalised), graph.n_edges > 0
+        out._last = None
         return out
 
     def key(self, user: int, arm: int) -> int:
@@ -75,26 +84,22 @@ class Neighbourhoods:
     @cached_property
     def parts(self) -> Parts:
         """The parts of the whole graph and all arms. O(users^3 + arms^2)."""
-        laplacian = self.graph.laplacian(normalised=self.normalised).toarray()
-        return self._parts(laplacian, self.features, density=None)
+        return self._parts(self._spectrum, self.features)
 
     @cached_property
     def density(self) -> Density:
         """How the Laplacian's eigenvalues are spread."""
-        if self._whole is not None:
-            n = len(self._whole.eigenvalues)
-            return Density(self._whole.eigenvalues, np.full(n, 1 / n))
+        if self.graph.n_users <= WHOLE:
+            values = self._spectrum.eigenvalues
+            return Density(values, np.full(len(values), 1 / len(values)))
         degrees = self.graph.degrees
         null = np.sqrt(np.where(degrees > 0, degrees, 1.0)) if self.normalised else None
         return lanczos_density(self.graph.laplacian(normalised=self.normalised), seed=self._seed, null=null)
 
     @cached_property
-    def _whole(self) -> Parts | None:
-        """The parts of the whole graph, where it is small, without arms."""
-        if self.graph.n_users > WHOLE:
-            return None
-        laplacian = self.graph.laplacian(normalised=self.normalised).toarray()
-        return self._parts(laplacian, np.zeros((1, self.features.shape[1])), density=None)
+    def _spectrum(self) -> Spectrum:
+        """Eigenvalues and eigenvectors of the whole graph. O(users^3)."""
+        return Spectrum.of(self.graph.laplacian(normalised=self.normalised).toarray())
 
     def mean_gain(self, ridge: float) -> float:
         """Returns the mean of g for this log ridge: what G is divided by."""
@@ -112,13 +117,13 @@ class Neighbourhoods:
     def sampled_evidence(self, history: History, sample: Sample, shift: float = 0.0) -> Evidence:
         """Returns the evidence of the rewards of a sample, less a number."""
         arms, columns = np.unique(history.arm_array()[sample.rows], return_inverse=True)
-        features = self.features[arms]
-        if self._whole is not None:
-            parts = self._parts_like(self._whole, sample.users, features)
+        around = surroundings(self.graph, sample.users, len(history))
+        if around is None:
+            spectrum = self._spectrum.at(sample.users)
         else:
-            laplacian = neighbourhood_laplacian(self.graph, sample.users, normalised=self.normalised)
-            parts = self._parts(laplacian, features, density=self.density)
-        return Evidence(parts, _renumbered(history, sample, columns, shift))
+            laplacian = neighbourhood_laplacian(self.graph, around, normalised=self.normalised)
+            spectrum = Spectrum.of(laplacian).at(np.arange(len(sample.users)))
+        return Evidence(self._parts(spectrum, self.features[arms]), _renumbered(history, sample, columns, shift))
 
     def kernel(self, hyper: Hyper, scale: float | None = None) -> PoolKernel | EvaluatedPool:
         """Returns the joint kernel, with this scale of the graph part if given; matrices only where they are small.
@@ -158,29 +163,8 @@ class Neighbourhoods:
         lower = np.tril(lapack.dpotri(factor, lower=1, overwrite_c=1)[0])
         return np.asarray(lower + np.tril(lower, -1).T)
 
-    def _parts(self, laplacian: Array, features: Array, *, density: Density | None) -> Parts:
-        return Parts.made(
-            laplacian,
-            features,
-            mean_square=self._mean_square,
-            mean_degree=self.mean_degree,
-            median_distance=self.median_distance,
-            density=density,
-            normalised=self.normalised,
-        )
-
-    def _parts_like(self, whole: Parts, users: Index, features: Array) -> Parts:
-        """Returns the parts of the whole graph for some of its users, with other arms."""
-        arms = self._parts(np.zeros((1, 1)), features, density=None)
-        return Parts(
-            whole.eigenvalues,
-            whole.eigenvectors[users],
-            arms.squared_distance,
-            arms.products,
-            self.mean_degree,
-            self.median_distance,
-            normalised=self.normalised,
-        )
+    def _parts(self, spectrum: Spectrum, features: Array) -> Parts:
+        return Parts.made(spectrum, self.density, features, self._mean_square)
 
 
 def mean_of_diagonal(graph: UserGraph, *, normalised: bool) -> float:

@@ -12,14 +12,17 @@ over users.
 
 from dataclasses import dataclass
 from math import exp
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.kernels import PoolKernel
 from coterie.kernels.arithmetic import squared_distances
 from coterie.kernels.user import check_ridge
+
+Index = NDArray[np.intp]
 
 
 class Hyper(NamedTuple):
@@ -74,6 +77,11 @@ class Scales(Protocol):
         """The median distance between two arms."""
         ...
 
+    @property
+    def has_edges(self) -> bool:
+        """Whether the graph has an edge."""
+        ...
+
 
 class Density(NamedTuple):
     """How the eigenvalues of a Laplacian are spread, as a few of them that stand for all.
@@ -97,54 +105,64 @@ class Density(NamedTuple):
         return float(self.weights @ g), -float(self.weights @ (ridge * g * g))
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """One eigendecomposition of the graph and one table of the arms serve all hyperparameters.
-
-    The eigenvectors may have rows for some of the users only. Where the graph itself is a part of a larger one,
-    `density` is that of all.
+class Spectrum(NamedTuple):
+    """Eigenvalues and eigenvectors of a Laplacian.
 
     Attributes:
-        eigenvalues: Of the Laplacian.
-        eigenvectors: A row for each user.
-        squared_distance: Between arms.
-        products: Of arms, over their mean square.
-        mean_degree: The mean of the Laplacian's diagonal.
-        median_distance: Between arms.
-        density: How the eigenvalues of the whole graph are spread, where this is a part of it.
-        normalised: Whether the Laplacian is the normalised one.
+        eigenvalues: In rising order.
+        eigenvectors: A row for each user that is looked at.
     """
 
     eigenvalues: Array
     eigenvectors: Array
-    squared_distance: Array
-    products: Array
-    mean_degree: float
-    median_distance: float
-    density: Density | None = None
-    normalised: bool = False
 
     @classmethod
-    def made(cls, laplacian: Array, features: Array, *, mean_square: float | None = None, **rest: Any) -> "Parts":
-        """Returns the parts for a Laplacian and arms' features; `mean_square` is that of all arms."""
+    def of(cls, laplacian: Array) -> Self:
+        """Returns the spectrum of a Laplacian. O(users^3)."""
         values, vectors = np.linalg.eigh(laplacian)
+        return cls(np.maximum(values, 0.0), vectors)
+
+    def at(self, users: Index) -> Self:
+        """Returns the same with the rows of these users."""
+        return self._replace(eigenvectors=self.eigenvectors[users])
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """One eigendecomposition of a graph and one table of arms serve all hyperparameters.
+
+    Attributes:
+        spectrum: Of the Laplacian, or of that of a part of the graph.
+        density: How the eigenvalues of the whole graph are spread.
+        squared_distance: Between arms.
+        products: Of arms, over the mean square of all.
+    """
+
+    spectrum: Spectrum
+    density: Density
+    squared_distance: Array
+    products: Array
+
+    @classmethod
+    def made(cls, spectrum: Spectrum, density: Density, features: Array, mean_square: float) -> Self:
+        """Returns the parts for some users and the features of some arms; `mean_square` is that of all arms."""
         products = features @ features.T
-        scale = float(products.diagonal().mean()) if mean_square is None else mean_square
-        products = products / scale if scale > 0 else products
-        return cls(np.maximum(values, 0.0), vectors, squared_distances(features), products, **rest)
+        products = products / mean_square if mean_square > 0 else products
+        return cls(spectrum, density, squared_distances(features), products)
 
     @property
     def n_users(self) -> int:
         """How many users there are rows for."""
-        return len(self.eigenvectors)
+        return len(self.spectrum.eigenvectors)
 
     def graph_part(self, ridge: float) -> tuple[Array, Array]:
         """Returns G for this log ridge, and the derivative of its spectrum in the log ridge."""
-        g = 1 / (self.eigenvalues + exp(ridge))
+        values, vectors = self.spectrum
+        g = 1 / (values + exp(ridge))
         slope = -exp(ridge) * g * g
-        mean, mean_slope = (g.mean(), slope.mean()) if self.density is None else self.density.gain(exp(ridge))
+        mean, mean_slope = self.density.gain(exp(ridge))
         spectrum, change = g / mean, slope / mean - (g / mean) * (mean_slope / mean)
-        return (self.eigenvectors * spectrum) @ self.eigenvectors.T, change
+        return (vectors * spectrum) @ vectors.T, change
 
     def smooth_part(self, lengthscale: float) -> Array:
         """Returns SE for this log length-scale."""
@@ -152,7 +170,7 @@ class Parts:
 
     def kernel(self, hyper: Hyper) -> PoolKernel:
         """Returns the joint kernel; raises where a ridge of another graph is nothing beside the edges of this one."""
-        check_ridge(exp(hyper.ridge), self.eigenvalues)
+        check_ridge(exp(hyper.ridge), self.spectrum.eigenvalues)
         user_cov = exp(hyper.graph) * self.graph_part(hyper.ridge)[0] + exp(hyper.common)
         user_cov[np.diag_indices_from(user_cov)] += exp(hyper.own)
         w = hyper.linear_share

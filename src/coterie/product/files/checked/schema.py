@@ -296,6 +296,7 @@ BELIEF = Fields(
         "begun": Maybe(BEGUN),
         "scale": Real(0),
         "begun_at": Whole(),
+        "learnable": Real(0, 1),
     },
 )
 
