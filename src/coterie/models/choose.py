@@ -51,6 +51,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
 }
 
 SMALL_GRID = 512
+UNSAID_BYTES = 2**28  # that a grid, or weights of all users, may take where nobody says how many rounds there will be
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +99,8 @@ def choose_engine(
     if clusters or (refresh_every is None and smaller.shares_nothing and smaller.n_users > 1):
         return EngineChoice("linear", "chosen because the users share nothing, so each has a small belief alone")
     allowed = available_memory() if memory_limit is None else memory_limit
+    if expected_rounds is None and memory_limit is None:
+        allowed = min(allowed, UNSAID_BYTES)
     n_features = int(np.linalg.matrix_rank(kernel.arm_cov, hermitian=True))
     few = 2 * n_features <= kernel.n_arms and smaller.n_pairs > SMALL_GRID
     fitting = {

@@ -1,7 +1,7 @@
 """Hyperparameters by evidence: weak priors that follow the rewards' own scale, and a climb from where it stood."""
 
 from dataclasses import dataclass
-from math import log
+from math import exp, log
 
 import numpy as np
 from scipy.optimize import minimize
@@ -10,14 +10,15 @@ from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining
 from coterie.policies.auto.parts import Hyper, Scales
 
-STEPS = 25
-CLIMBS = 2  # of that many starts, the best ones
+STEPS = 12
+CLIMBS = 1  # of that many starts, the best ones
 SHARES = (0.3, 0.2, 0.5)  # of the signal's variance, beforehand: graph, own, common
 SPARSE_SHARES = (0.6, 0.2, 0.2)  # the same where own and common are to be spoken for: what a fit starts from
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NOISE_SHARE = 0.35  # of the rewards' variance, beforehand
 SURELY = 0.3  # the spread of the noise of rewards of two values
+RIDGE_STEP = 0.5  # of the logarithm
 LEAST_PART, MOST_PART = -9.0, 2.0  # logarithms: the variance of a sparse part, over the signal's
 
 
@@ -94,7 +95,17 @@ class Prior:
 
 def first_ridge(mean_degree: float) -> float:
     """Returns the ridge that learning starts from."""
-    return 0.03 * (mean_degree if mean_degree > 0 else 1.0)
+    return exp(rounded_ridge(log(0.03 * (mean_degree if mean_degree > 0 else 1.0))))
+
+
+def rounded_ridge(ridge: float) -> float:
+    """Returns the nearest log ridge of a grid: one ridge for several fits, since (L + ridge I)^-1 is dear.
+
+    Examples:
+        >>> rounded_ridge(-0.8), rounded_ridge(0.1)
+        (-1.0, 0.0)
+    """
+    return RIDGE_STEP * round(ridge / RIDGE_STEP)
 
 
 def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = True) -> tuple[Hyper, float]:
@@ -124,4 +135,4 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = Tru
         result = minimize(loss, starts[which], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))
     least, best = min(found)
-    return best, -least
+    return best._replace(ridge=rounded_ridge(best.ridge)), -least

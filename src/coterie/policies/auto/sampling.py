@@ -11,10 +11,9 @@ from coterie.graphs import UserGraph
 from coterie.models import History
 
 WHOLE = 400  # users of a graph that is looked at as a whole, however few rewards there are
-MOST_WHOLE, MOST_AROUND = 2_000, 1_000  # users of a graph looked at as a whole, or else around a sample, at most
-USERS_A_PAIR = 2  # users around a sample, for each pair seen: a decomposition of many is not worth few rewards
-ALL_PAIRS = 400  # looked at together
-BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # beyond: so many samples, of so many pairs, each of so many neighbourhoods
+MOST_WHOLE, MOST_AROUND = 2_000, 600  # users of a graph looked at as a whole, or else around a sample, at most
+USERS_A_PAIR = 1  # users around a sample, for each pair seen: a decomposition of many is not worth few rewards
+BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # so many samples at most, of so many pairs, each of so many neighbourhoods
 
 Index = NDArray[np.intp]
 
@@ -34,15 +33,18 @@ class Sample(NamedTuple):
 
 
 def draw_samples(graph: UserGraph, history: History, rng: np.random.Generator) -> list[Sample]:
-    """Returns all pairs as one sample, or where they are many some samples of users with all their pairs."""
+    """Returns all pairs as one sample, or where they are many some samples of users with all their pairs.
+
+    The more pairs, the more samples: what a fit costs stays in proportion to what the decisions before it did.
+    """
     users = history.user_array()
-    if len(users) <= ALL_PAIRS:
+    if len(users) <= BLOCK_PAIRS:
         chosen, places = np.unique(users, return_inverse=True)
         return [Sample(chosen, np.arange(len(users)), places)]
     counts = np.bincount(users, minlength=graph.n_users)
     numbers, out = np.full(graph.n_users, -1), list[Sample]()
     free = counts > 0
-    for _ in range(BLOCKS):
+    for _ in range(min(BLOCKS, len(users) // BLOCK_PAIRS)):
         chosen = _gathered(graph.weights, counts * free, rng)
         if len(chosen) == 0:
             break

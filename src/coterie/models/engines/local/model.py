@@ -33,10 +33,11 @@ from coterie.models.engines.local.trend import Trend
 from coterie.models.history import History
 from coterie.models.need import require_arms
 
-NEAR = 128  # rows that a decision takes as they are
+NEAR = 96  # rows that a decision takes as they are
 FEATURES = 256  # of the trend, at most
 BLOCK = 64  # rows of a user that are conditioned on together
 RENEWED_AFTER = 2.5  # times the rows that the trend was chosen for: it is chosen anew
+MOST_RENEWED = 1_000  # rows beyond which a reward does not choose it anew: fits do, beside the decisions
 
 
 class _Near(NamedTuple):
@@ -323,7 +324,7 @@ class LocalModel(ConditionedModel):
         rows = self._users.size
         if self._trend is None:
             return rows > self.near_rows
-        return rows > RENEWED_AFTER * len(self._chosen_for)
+        return RENEWED_AFTER * len(self._chosen_for) < rows <= MOST_RENEWED
 
     def _renew(self) -> None:
         self._take(self._fresh())  # or raises: another trend is another belief
