@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow release-check bench bench-scale auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo test test-slow release-check bench bench-scale bench-default auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -37,6 +37,11 @@ bench: $(STAMP)  ## speed and memory as ratios; rewrites docs/benchmarks.md
 bench-scale: $(STAMP)  ## large graphs, on one core (hours; goes on where it stopped); rewrites docs/scale.md
 	$(BIN)/python -m benchmarks.large
 
+DATA ?= data
+WORLDS ?= 0:40
+bench-default: $(STAMP)  ## the default on random worlds, in a tight loop, on logs (DATA=DIR); rewrites docs/default.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.default --worlds $(WORLDS) $(if $(wildcard $(DATA)),--data $(DATA))
+
 auto: $(STAMP)  ## nothing tuned against everything tuned (about half an hour on two cores); rewrites docs/auto.md
 	for study in auto auto-hindsight auto-true-kernel; do \
 	  $(BIN)/coterie run $$study --jobs 2 --out build/$$study --resume || exit 1; done
@@ -54,7 +59,6 @@ reproduction: $(STAMP)  ## the paper's whole comparison (about half an hour on t
 real-data: $(STAMP)  ## docs/real-data.md from the results stored in docs/results/real
 	$(BIN)/python -m coterie.runs.recorded.report.document docs/results/real docs/real-data.md
 
-DATA ?= data
 REAL := lastfm=hetrec2011-lastfm-2k deezer=deezer-ro filmtrust=filmtrust
 real-runs: $(STAMP)  ## the studies on real data (many hours; go on where they stopped): make real-runs DATA=DIR
 	mkdir -p docs/results/real

@@ -5,6 +5,7 @@ it is drawn).
 """
 
 from coterie.problems.presets import LEVELS, PRESET_NOTES, PRESETS, Level, settings_as_dict, world_settings
+from coterie.problems.random import RandomWorld, Traits, random_traits, random_world
 from coterie.problems.rounds import Round
 from coterie.problems.settings import WorldSettings
 from coterie.problems.synthetic import draw_rounds, draw_truth, draw_world, gp_world, sphere_pool
@@ -15,13 +16,17 @@ __all__ = [
     "PRESETS",
     "PRESET_NOTES",
     "Level",
+    "RandomWorld",
     "Round",
+    "Traits",
     "World",
     "WorldSettings",
     "draw_rounds",
     "draw_truth",
     "draw_world",
     "gp_world",
+    "random_traits",
+    "random_world",
     "settings_as_dict",
     "sphere_pool",
     "world_settings",

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
-from coterie.problems.settings import WorldSettings
+from coterie.problems.settings import WorldSettings, random_sizes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +126,8 @@ def world_settings(values: Mapping[str, Any]) -> WorldSettings:
 def _named_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns what the preset and the level say, without the options of a graph that is replaced."""
     named: dict[str, Any] = {}
+    if values.get("kind") == "random":
+        named |= random_sizes(values.get("number", 0))
     if "preset" in values:
         named |= PRESETS[_checked("preset", values["preset"], PRESETS)]
     if "level" in values:

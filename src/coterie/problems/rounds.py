@@ -39,14 +39,22 @@ class Round:
 
 
 def served_users(
-    n_users: int, horizon: int, rng: np.random.Generator, *, late_share: float = 0.0, late_after: float = 0.5
+    n_users: int,
+    horizon: int,
+    rng: np.random.Generator,
+    *,
+    late_share: float = 0.0,
+    late_after: float = 0.5,
+    chances: Array | None = None,
 ) -> Rows:
-    """Returns the row of the user served in each round, uniform among those who have come by then.
+    """Returns the row of the user served in each round: uniform among those who have come by then, or by `chances`.
 
     Examples:
         >>> served_users(4, 6, np.random.default_rng(0)).shape
         (6,)
     """
+    if chances is not None:
+        return np.asarray(rng.choice(n_users, horizon, p=chances))
     order = rng.permutation(n_users)
     n_early = n_users - min(round(late_share * n_users), n_users - 1)
     present = np.where(np.arange(horizon) < late_after * horizon, n_early, n_users)

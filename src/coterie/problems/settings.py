@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -11,14 +11,16 @@ from coterie.errors import GraphError, InputError, SettingError, listed, or_simi
 from coterie.graphs import FAMILIES, make_graph
 from coterie.problems.checks import ABOVE_0, AT_LEAST_0, FROM_0_BELOW_1, FROM_0_TO_1, Rule, choice, flag, whole
 from coterie.problems.large import check_mirrored
+from coterie.problems.random import random_traits
 from coterie.problems.rounds import NoiseKind, RewardKind
 
-Kind: TypeAlias = Literal["linear-gob", "gp-draw", "representer"]
+Kind: TypeAlias = Literal["linear-gob", "gp-draw", "representer", "random"]
 Connected: TypeAlias = Literal["retry", "keep", "error"]
 ShownGraph: TypeAlias = Literal["true", "permuted", "rewired"]
 
 RULES: dict[str, Rule] = {
     "kind": choice(get_args(Kind)),
+    "number": whole(0),
     "n_users": whole(1),
     "n_arms": whole(1),
     "n_candidates": whole(1),
@@ -49,7 +51,9 @@ class WorldSettings:
 
     Attributes:
         kind: How the truth f is drawn: "linear-gob" for x . theta_u with Theta = (I + homophily L)^-1 Theta_0,
-            "gp-draw" for a Gaussian process on all pairs, "representer" for that kernel times normal coefficients.
+            "gp-draw" for a Gaussian process on all pairs, "representer" for that kernel times normal coefficients;
+            "random" for a world by its `number`, which says all of it (`random_traits`).
+        number: Which of the random worlds.
         n_users: Users in the graph.
         n_arms: Arms in the pool.
         n_candidates: Distinct arms shown in a round.
@@ -84,6 +88,7 @@ class WorldSettings:
     """
 
     kind: Kind = "gp-draw"
+    number: int = 0
     n_users: int = 20
     n_arms: int = 20
     n_candidates: int = 5
@@ -163,7 +168,36 @@ def _as_setting(error: InputError, *, key: str) -> SettingError:
     return SettingError(error.problem, error.rule, error.remedy, key=key)
 
 
+def random_sizes(number: int) -> dict[str, Any]:
+    """Returns the settings that the number of a random world stands for.
+
+    Examples:
+        >>> WorldSettings(kind="random", number=3, **random_sizes(3)).number
+        3
+    """
+    traits = random_traits(number)
+    noise = 0.0 if traits.clicks else traits.unit / traits.signal
+    drawn = {name: getattr(traits, name) for name in ("n_users", "n_arms", "n_candidates", "dimension", "horizon")}
+    rewards = {"noise_std": noise, "rewards": "binary" if traits.clicks else "real"}
+    return {**drawn, **rewards, "graph": "empty", "connected": "keep"}
+
+
+def _check_random(settings: WorldSettings) -> None:
+    """Raises if something is said of a random world that its number does not say; it may be cut short."""
+    sizes = random_sizes(settings.number) | {"drift": 0.0, "late_share": 0.0, "heterophily": False}
+    for key, drawn in sizes.items():
+        given = getattr(settings, key)
+        if given != drawn and not (key == "horizon" and given < drawn):
+            rule = f"the number of a random world says it: {drawn!r} in world {settings.number}"
+            raise SettingError(f"{key} is {given!r}", rule, "Leave it out", key=key)
+
+
 def _check_together(settings: WorldSettings) -> None:
+    if settings.kind == "random":
+        _check_random(settings)
+    elif settings.number:
+        rule = "worlds of kind 'random' have a number"
+        raise SettingError(f"number is {settings.number}", rule, "Leave it out, or set kind", key="number")
     if settings.n_candidates > settings.n_arms:
         problem, rule = f"n_candidates is {settings.n_candidates}", f"it is at most n_arms, which is {settings.n_arms}"
         raise SettingError(problem, rule, "Show fewer, or add arms", key="n_candidates")

@@ -9,6 +9,7 @@ from coterie.errors import ParameterError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Green, SquaredExponential, UserKernel
 from coterie.problems.large import MOST_DENSE, check_mirrored, smooth_draw, smoothed
+from coterie.problems.random import random_world
 from coterie.problems.rounds import Round
 from coterie.problems.settings import WorldSettings
 from coterie.problems.streams import stream
@@ -25,6 +26,8 @@ def draw_world(settings: WorldSettings, seed: np.random.SeedSequence) -> World:
         >>> world.graph.n_users, world.arms.ids[-1]
         (6, 'arm-07')
     """
+    if settings.kind == "random":
+        return _numbered_world(settings, stream(seed, "shown-graph"))
     graph = make_graph(
         settings.graph,
         settings.n_users,
@@ -43,6 +46,19 @@ def draw_world(settings: WorldSettings, seed: np.random.SeedSequence) -> World:
         rewards=settings.rewards,
         later=draw_truth(settings, graph, arms, rng) if settings.drift else None,
         turn=np.pi / 2 * settings.drift / settings.horizon,
+    )
+
+
+def _numbered_world(settings: WorldSettings, rng: np.random.Generator) -> World:
+    """Returns the world of a number; only the graph that learners see may differ from trial to trial."""
+    drawn = random_world(settings.number)
+    return World(
+        graph=shown_graph(settings, drawn.graph, rng),
+        arms=drawn.arms,
+        truth=drawn.truth,
+        noise_std=drawn.noise_std,
+        rewards=settings.rewards,
+        chances=drawn.chances,
     )
 
 

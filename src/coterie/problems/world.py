@@ -33,6 +33,7 @@ class World:
         rewards: "real" for f plus noise; "binary" for 0 or 1, logistic(f) being the probability of a 1.
         later: Where the truth turns to: f_t = cos(turn t) truth + sin(turn t) later.
         turn: How far it turns in a round, in radians.
+        chances: How likely each user is to come; none given means all alike.
 
     Examples:
         >>> world = World(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool([[0.0], [1.0]]),
@@ -42,7 +43,7 @@ class World:
         ((1.25, 0.0), (0.25, 1.0))
     """
 
-    __slots__ = ("_later", "_truth", "_turn", "arms", "graph", "noise", "noise_std", "rewards")
+    __slots__ = ("_chances", "_later", "_truth", "_turn", "arms", "graph", "noise", "noise_std", "rewards")
 
     def __init__(
         self,
@@ -55,6 +56,7 @@ class World:
         rewards: RewardKind = "real",
         later: Array | None = None,
         turn: float = 0.0,
+        chances: Array | None = None,
     ) -> None:
         _check_number("noise_std", noise_std)
         _check_number("turn", turn)
@@ -69,7 +71,7 @@ class World:
         # A truth that stays is turned into probabilities once; one that moves, when it is asked for.
         self._truth = self._table(truth, logistic=rewards == "binary" and not moves)
         self._later = self._table(later, logistic=False) if moves else None
-        self._turn = turn
+        self._turn, self._chances = turn, chances
 
     def rounds(
         self,
@@ -106,7 +108,7 @@ class World:
         for key, share in late.items():
             FROM_0_BELOW_1(key, share)
         trial = seed if isinstance(seed, np.random.SeedSequence) else _seed_sequence(seed)
-        users = served_users(self.graph.n_users, horizon, stream(trial, "users"), **late)
+        users = served_users(self.graph.n_users, horizon, stream(trial, "users"), **late, chances=self._chances)
         shown = shown_arms(len(self.arms), n_candidates, horizon, stream(trial, "candidates"))
         law: Any = {"noise_std": self.noise_std, "noise": self.noise, "rewards": self.rewards}
         noise = drawn_noise(horizon, stream(trial, "noise"), **law)

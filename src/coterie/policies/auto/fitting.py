@@ -1,7 +1,7 @@
 """Hyperparameters by evidence: weak priors that follow the rewards' own scale, and a climb from where it stood."""
 
 from dataclasses import dataclass
-from math import exp, log
+from math import log
 
 import numpy as np
 from scipy.optimize import minimize
@@ -95,17 +95,17 @@ class Prior:
 
 def first_ridge(mean_degree: float) -> float:
     """Returns the ridge that learning starts from."""
-    return exp(rounded_ridge(log(0.03 * (mean_degree if mean_degree > 0 else 1.0))))
+    return 0.03 * (mean_degree if mean_degree > 0 else 1.0)
 
 
-def rounded_ridge(ridge: float) -> float:
-    """Returns the nearest log ridge of a grid: one ridge for several fits, since (L + ridge I)^-1 is dear.
+def rounded_ridge(ridge: float, start: float) -> float:
+    """Returns the nearest log ridge of a grid around another: one for several fits, since (L + ridge I)^-1 is dear.
 
     Examples:
-        >>> rounded_ridge(-0.8), rounded_ridge(0.1)
-        (-1.0, 0.0)
+        >>> rounded_ridge(-0.8, 0.0), rounded_ridge(0.1, 0.2)
+        (-1.0, 0.2)
     """
-    return RIDGE_STEP * round(ridge / RIDGE_STEP)
+    return start + RIDGE_STEP * round((ridge - start) / RIDGE_STEP)
 
 
 def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = True) -> tuple[Hyper, float]:
@@ -135,4 +135,4 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = Tru
         result = minimize(loss, starts[which], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))
     least, best = min(found)
-    return best._replace(ridge=rounded_ridge(best.ridge)), -least
+    return best._replace(ridge=rounded_ridge(best.ridge, prior.centre.ridge)), -least
