@@ -10,16 +10,17 @@ from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining
 from coterie.policies.auto.parts import Hyper, Scales
 
-STEPS = 12
-CLIMBS = 1  # of that many starts, the best ones
+STEPS = 8
+CLIMBS = 2  # of that many starts, the best ones
 SHARES = (0.3, 0.2, 0.5)  # of the signal's variance, beforehand: graph, own, common
 SPARSE_SHARES = (0.6, 0.2, 0.2)  # the same where own and common are to be spoken for: what a fit starts from
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NOISE_SHARE = 0.35  # of the rewards' variance, beforehand
 SURELY = 0.3  # the spread of the noise of rewards of two values
-RIDGE_STEP = 0.5  # of the logarithm
-LEAST_PART, MOST_PART = -9.0, 2.0  # logarithms: the variance of a sparse part, over the signal's
+RIDGE_STEP = 0.25  # of the logarithm
+SPARSITY = 3.0  # the signal's standard deviation over the mean of a sparse part's
+LEAST_PART, MOST_PART = -8.0, 2.0  # logarithms: the variance of a sparse part, over the signal's
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Prior:
         """Returns the log density, up to a constant, and its gradient."""
         sparse, spread = self._is_sparse(), np.array(self.spread)
         scaled = np.where(sparse, 0.0, (point - np.array(self.centre)) / spread)
-        stds = np.exp(np.where(sparse, (point - self.signal) / 2, -np.inf))
+        stds = SPARSITY * np.exp(np.where(sparse, (point - self.signal) / 2, -np.inf))
         return -0.5 * float(scaled @ scaled) - float(stds.sum()), -scaled / spread - stds / 2
 
     def bounds(self) -> list[tuple[float, float]]:
@@ -103,7 +104,7 @@ def rounded_ridge(ridge: float, start: float) -> float:
 
     Examples:
         >>> rounded_ridge(-0.8, 0.0), rounded_ridge(0.1, 0.2)
-        (-1.0, 0.2)
+        (-0.75, 0.2)
     """
     return start + RIDGE_STEP * round((ridge - start) / RIDGE_STEP)
 
