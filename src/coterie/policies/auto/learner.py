@@ -244,9 +244,9 @@ class AutoPolicy(Policy):
             if t >= pending.due and not self.takes_when_ready:
                 self._take(pending)
         elif self.settings_are_due(t) and t != self._last_fit():
-            if t < FIRST_FIT or is_constant(self._model.history):
+            if t < FIRST_FIT:
                 self._refit(t)
-            else:
+            elif not is_constant(self._model.history):
                 self._pending = self._begun_fit(t)
 
     def _learn_many(self, rows: list[int], columns: list[Any], values: list[Any]) -> None:
