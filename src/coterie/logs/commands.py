@@ -10,8 +10,11 @@ from coterie.logs.describing import describe
 from coterie.logs.log import Log
 from coterie.logs.originals import load_deezer, load_filmtrust, load_lastfm, load_open_bandit
 from coterie.logs.originals.origin import DEEZER, FILMTRUST, LASTFM, OPEN_BANDIT, Origin
+from coterie.logs.plain.faults import by_kind
 from coterie.logs.plain.reading import check_log
 from coterie.logs.plain.writing import write_log
+
+MOST_READ = 1_000  # mistakes, after which nobody reads on
 
 ORIGINS: dict[str, Origin] = {
     "lastfm": LASTFM,
@@ -29,11 +32,11 @@ def add_data(commands: Any, *, natural: Callable[[str], int], positive: Callable
         "check",
         help="what a folder with edges, arms and events holds, or what is wrong with it",
         description="Reads edges, arms and events (CSV or Parquet; users and had are optional), and prints how many "
-        "there are. If something is wrong it prints the first mistakes, each with file, row, value, rule and remedy, "
-        "and ends with code 2.",
+        "there are. If something is wrong it prints the first mistake of each kind, with file, row, value, rule and "
+        "remedy and how many are like it, and ends with code 2.",
     )
     check.add_argument("folder", type=Path, metavar="DIR", help="a folder with edges, arms and events")
-    check.add_argument("--limit", type=positive, default=10, help="how many mistakes to print (default: %(default)s)")
+    check.add_argument("--limit", type=positive, default=10, help="how many kinds to print (default: %(default)s)")
     convert = kinds.add_parser(
         "convert",
         help="make a log of the original files of a known data set",
@@ -74,14 +77,16 @@ def run_data(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    log, mistakes = check_log(options.folder, limit=options.limit)
+    log, mistakes = check_log(options.folder, limit=MOST_READ)
     if log is not None:
         print(describe(log))
         return 0
-    for mistake in mistakes:
-        print(mistake, file=sys.stderr)
-    if len(mistakes) == options.limit > 1:
-        print(f"these are the first {options.limit} mistakes; there may be more", file=sys.stderr)
+    kinds = by_kind(mistakes)
+    for first, *alike in kinds[: options.limit]:
+        print(first, f"({len(alike)} more like it)" if alike else "", file=sys.stderr)
+    more = "or more; the rest was not read" if len(mistakes) == MOST_READ else f"of {len(kinds)} kinds"
+    if len(mistakes) > 1:
+        print(f"{len(mistakes)} mistakes {more}", file=sys.stderr)
     return 2
 
 

@@ -3,7 +3,7 @@
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
 from traceback import extract_tb
@@ -39,12 +39,14 @@ class Played:
         rewards: What they paid.
         regrets: How much more the best candidate would have paid, noise apart.
         seconds: How long it took, the making of the policy included.
+        fits: Of a policy that learns hyperparameters: what it had learned, and after how many rewards.
     """
 
     arms: list[ArmId]
     rewards: Array
     regrets: Array
     seconds: float
+    fits: list[dict[str, float]] = field(default_factory=list)
 
 
 @contextmanager

@@ -24,12 +24,21 @@ def test_check_prints_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert ["with", "propensity", "0"] in lines
 
 
-def test_check_prints_the_first_mistakes_and_fails(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    events = "user,arm,reward\n" + "ana,tea,x\n" * 20
-    assert main(["data", "check", written(tmp_path, events=events), "--limit", "3"]) == 2
+def test_check_prints_the_first_mistake_of_each_kind_and_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    events = "user,arm,reward\n" + "ana,tea,x\n" * 20 + "nobody,tea,1\n" * 2
+    assert main(["data", "check", written(tmp_path, events=events)]) == 2
     told = capsys.readouterr().err.splitlines()
-    assert [line.partition(",")[2][:7] for line in told[:3]] == [" line 2", " line 3", " line 4"]
-    assert told[3] == "these are the first 3 mistakes; there may be more"
+    assert [line.partition(",")[2][:8] for line in told[:2]] == [" line 2,", " line 22"]
+    assert told[0].endswith("(19 more like it)")
+    assert told[1].endswith("(1 more like it)")
+    assert told[2] == "22 mistakes of 2 kinds"
+    assert main(["data", "check", written(tmp_path, events=events), "--limit", "1"]) == 2
+    assert len(capsys.readouterr().err.splitlines()) == 2
+    many = "user,arm,reward\n" + "ana,tea,x\n" * 1_200
+    assert main(["data", "check", written(tmp_path, events=many)]) == 2
+    assert "1000 mistakes or more; the rest was not read" in capsys.readouterr().err
     assert main(["data", "check", str(tmp_path / "nowhere")]) == 2
     assert "there is no folder" in capsys.readouterr().err
 

@@ -101,15 +101,31 @@ def test_the_sentence_says_whether_how_much_for_whom_and_names_the_controls() ->
     assert "as controls, 0.1" in helped
     assert "with users permuted and 0.1" in helped
     assert "most for users with 9 friends (+0.4" in helped
-    assert helped.count(".") - helped.count("0.") - helped.count("1.") - helped.count("2.") == 1  # one sentence
+    assert helped.endswith(". No policy got more than auto-ucb.")
     assert "made no difference to auto-ucb that could be told from chance" in chance
     assert "most for" not in chance
 
 
 def test_a_gain_that_a_rewired_graph_has_too_is_not_the_friends() -> None:
     same = {**HELPS, "auto, rewired": 0.4}
-    assert "so that friends had no part in it" in verdict(outcome(same), outcome(same).worlds[0])
+    told = verdict(outcome(same), outcome(same).worlds[0])
+    assert "how many friends users have helped auto-ucb, not who they are" in told
+    assert "the graph helped" not in told
     assert "so that" not in verdict(outcome(), outcome().worlds[0])
+
+
+def test_the_best_policy_is_named_when_it_is_another() -> None:
+    better = {**HELPS, "popularity": 0.6}
+    assert "The best was popularity, 0." in verdict(outcome(better), outcome(better).worlds[0])
+
+
+def test_what_was_learned_is_shown_fit_by_fit() -> None:
+    fit = dict.fromkeys(("graph", "own", "common", "linear", "ridge", "lengthscale", "noise", "offset"), 0.25)
+    found = outcome()
+    first = replace(found.worlds[0], fits={"auto-ucb": {0: [{"rewards": 8, **fit}, {"rewards": 16, **fit}]}})
+    told = [each for each in tables(replace(found, worlds=(first,))) if each.title.startswith("What was learned")]
+    assert [row[0] for row in told[0].rows] == ["8", "16"]
+    assert told[0].rows[0][1] == "25%"
 
 
 def test_a_gain_that_comes_mostly_with_a_wrong_graph_too_is_said_to() -> None:

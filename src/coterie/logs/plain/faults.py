@@ -1,6 +1,6 @@
 """Mistakes in a table, gathered in the order of its rows until there are enough of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -27,6 +27,21 @@ class Faults:
         self.found.append(error)
         if len(self.found) >= self.limit:
             raise EnoughError
+
+
+def by_kind(mistakes: Iterable[InputError]) -> list[list[InputError]]:
+    """Returns mistakes in groups that break the same rule in the same file, in the order of their first ones.
+
+    Examples:
+        >>> rule = "a reward is a number", "Mend it"
+        >>> wrong = [InputError(f"events.csv, line {line}: it is 'x'", *rule) for line in (2, 5)]
+        >>> [len(group) for group in by_kind(wrong)]
+        [2]
+    """
+    kinds: dict[tuple[str, str], list[InputError]] = {}
+    for mistake in mistakes:
+        kinds.setdefault((mistake.problem.partition(",")[0], mistake.rule), []).append(mistake)
+    return list(kinds.values())
 
 
 @dataclass(frozen=True, slots=True)

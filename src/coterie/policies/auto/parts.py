@@ -63,6 +63,16 @@ class Hyper(NamedTuple):
         parts = {"graph": exp(self.graph), "own": exp(self.own), "common": exp(self.common)}
         return {name: value / sum(parts.values()) for name, value in parts.items()}
 
+    def described(self) -> dict[str, float]:
+        """Returns the shares of the users' variance, and the other hyperparameters on their own scale.
+
+        Examples:
+            >>> Hyper(*[0.0] * 8).described()["linear"]
+            0.5
+        """
+        names = ("ridge", "lengthscale", "offset", "noise")
+        return self.shares() | {name: exp(getattr(self, name)) for name in names} | {"linear": self.linear_share}
+
 
 class Scales(Protocol):
     """The scales of graph and arms, which priors go by."""

@@ -92,6 +92,11 @@ class OnlineFeatures:
         if reward > 0:
             self._count(user, arm)
 
+    @property
+    def inside(self) -> Chooser:
+        """The learner inside."""
+        return self._inside
+
     def features_of(self, user: UserId, arm: ArmId) -> dict[str, int]:
         """Returns the counts of an arm for a user at this moment."""
         found = {"popularity": self._hits[arm], "friends": self._friends[user, arm]}

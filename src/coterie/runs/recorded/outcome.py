@@ -32,6 +32,7 @@ class LogWorld:
         core_seconds: What all of it took on a core.
         memory: Policy -> the most bytes held in any trial.
         failed: Policy -> why it could not run.
+        fits: Policy -> trial -> what it learned of its hyperparameters, fit by fit.
     """
 
     name: str
@@ -44,6 +45,7 @@ class LogWorld:
     core_seconds: float = 0.0
     memory: Mapping[str, int] = field(default_factory=dict)
     failed: Mapping[str, str] = field(default_factory=dict)
+    fits: Mapping[str, Mapping[int, list[dict[str, float]]]] = field(default_factory=dict)
 
     @property
     def replays(self) -> bool:
@@ -106,6 +108,7 @@ def _world(study: Study, parts: Parts, given: Mapping[str, Any]) -> LogWorld:
     rewards: dict[str, dict[int, Array]] = {}
     seconds: dict[str, dict[int, float]] = {}
     memory: dict[str, int] = {}
+    fits: dict[str, dict[int, list[dict[str, float]]]] = {}
     failed, visits, degrees, core_seconds = {}, {}, {}, 0.0
     for policy in study.playing(name):
         for number in range(study.trials):
@@ -119,6 +122,8 @@ def _world(study: Study, parts: Parts, given: Mapping[str, Any]) -> LogWorld:
             if number not in visits:
                 visits[number] = visits_of(rows["user"].to_numpy(zero_copy_only=False))
                 degrees[number] = rows["degree"].to_numpy().astype(np.int64)
+            if "fits" in timing:
+                fits.setdefault(policy.label, {})[number] = timing["fits"]
             if "seconds" in timing:
                 seconds.setdefault(policy.label, {})[number] = timing["seconds"] / timing["rounds"]
                 core_seconds += timing.get("core_seconds", 0.0)
@@ -134,6 +139,7 @@ def _world(study: Study, parts: Parts, given: Mapping[str, Any]) -> LogWorld:
         core_seconds=core_seconds,
         memory=memory,
         failed=failed,
+        fits=fits,
     )
 
 

@@ -63,7 +63,7 @@ class Parts:
             import pyarrow as pa
             from pyarrow import parquet
         took = {"seconds": played.seconds, "core_seconds": core_seconds, "rounds": len(played.arms)}
-        timing = {**took, "peak_memory": memory, "machine": machine()}
+        timing = {**took, "peak_memory": memory, "machine": machine()} | ({"fits": played.fits} if played.fits else {})
         self._store.write_json(self._timing(part), timing)
         columns = {
             "t": np.arange(len(played.arms), dtype=np.int32),

@@ -16,6 +16,7 @@ from coterie.runs.study import Study, study_from
 
 # Pairs of a user and an arm at a level up to which a matrix over all of them is small beside everything else.
 SMALL = 3000
+FOUND_BY_HAND = "as on Last.fm"  # of settings that were found there: no log has them as a default
 
 
 def study_of_folder(folder: Path, like: Path) -> Study:
@@ -30,9 +31,17 @@ def study_of_folder(folder: Path, like: Path) -> Study:
             "name": name,
             "title": f"{name}: would the graph have helped?",
             "learners": learners,
+            "policies": [_renamed(each) for each in given["policies"]],
             "worlds": _worlds(log, folder, given["worlds"]),
         }
     )
+
+
+def _renamed(policy: dict[str, Any]) -> dict[str, Any]:
+    """Returns the entry of a policy; one with settings of its own says whose they are."""
+    if not {"noise_var", "width", "laplacian_ridge"} & set(policy):
+        return policy
+    return {**policy, "label": f"{policy.get('label', policy['policy'])}, {FOUND_BY_HAND}"}
 
 
 def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> list[dict[str, Any]]:

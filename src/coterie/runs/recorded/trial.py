@@ -12,6 +12,7 @@ import numpy as np
 from coterie.contracts import ArmId, UserId
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.policies.auto.learner import AutoPolicy
 from coterie.policies.online import MostHits, OnlineFeatures
 from coterie.policies.online.learner import Chosen
 from coterie.problems import Round
@@ -85,7 +86,13 @@ class RecordedTrial:
         learner = self.learner(settings, tuned or {})
         arms, rewards, regrets = zip(*play_log(learner, self.problem, self.rounds[:rounds]), strict=True)
         seconds = perf_counter() - start
-        return Played(arms=list(arms), rewards=np.array(rewards), regrets=np.array(regrets), seconds=seconds)
+        return Played(
+            arms=list(arms),
+            rewards=np.array(rewards),
+            regrets=np.array(regrets),
+            seconds=seconds,
+            fits=fits_of(learner.inside if isinstance(learner, OnlineFeatures) else learner),
+        )
 
     def learner(self, settings: LearnerSettings, tuned: Mapping[str, Any]) -> Learner:
         """Returns a new learner: it is given a graph and arms, never the log."""
@@ -109,6 +116,13 @@ class RecordedTrial:
 
     def _stream(self, *key: int) -> int:
         return int(np.random.SeedSequence(self._seed, spawn_key=(*self._key, *key)).generate_state(1)[0])
+
+
+def fits_of(learner: Any) -> list[dict[str, float]]:
+    """Returns what a learner learned of its hyperparameters, fit by fit, in words and plain numbers."""
+    if not isinstance(learner, AutoPolicy):
+        return []
+    return [{"rewards": rewards, **hyper.described()} for rewards, hyper in learner.fits]
 
 
 class Anything:

@@ -20,7 +20,7 @@ from coterie.runs.recorded.trial import RecordedTrial, play_log, recorded_trial
 from coterie.runs.store import Store
 from coterie.runs.study import Study, StudyWorld
 
-FIRST_ROUNDS = 60
+FIRST_ROUNDS = 200  # enough for engine "local" to come to what a decision costs it later on
 MEMORY_LIMIT = 8 * 2**30  # of addresses; what is held is less. Beyond it a policy is told so, not the machine
 
 

@@ -18,6 +18,8 @@ def tables(outcome: Outcome) -> Iterator[Table]:
     for world in outcome.worlds:
         yield rates(outcome, world)
     yield from whom(outcome)
+    for world in outcome.worlds:
+        yield from learned(outcome, world)
     if any(world.failed for world in outcome.worlds):
         yield failures(outcome)
 
@@ -74,6 +76,24 @@ def whom(outcome: Outcome) -> Iterator[Table]:
 def _whom_row(world: LogWorld, name: str, found: Gain) -> tuple[str, ...]:
     numbers = (f"{found.mine:.{DIGITS}f}", f"{found.other:.{DIGITS}f}", signed(found.gap, DIGITS), f"{found.ratio:.2f}")
     return (world.setting, name, *numbers)
+
+
+def learned(outcome: Outcome, world: LogWorld) -> Iterator[Table]:
+    """Yields what the policy that is spoken of learned of its hyperparameters, fit by fit, in its first trial."""
+    policy = outcome.study.reference
+    for trial, fits in sorted(world.fits.get(policy, {}).items())[:1]:
+        shares = ("graph", "own", "common", "linear")
+        rest = ("ridge", "lengthscale", "noise")
+        rows = tuple(
+            (f"{fit['rewards']:.0f}", *(f"{fit[name]:.0%}" for name in shares), *(f"{fit[name]:.3g}" for name in rest))
+            for fit in fits
+        )
+        note = (
+            f"{policy}, trial {trial + 1}. Of what users' tastes vary by: the part that follows the graph, is a user's "
+            "own, is common to all; how much of it is linear in the features; ridge, length-scale, noise variance."
+        )
+        title = f"What was learned: {world.setting}"
+        yield Table(title=title, columns=("rewards", *shares, *rest), rows=rows, note=note)
 
 
 def failures(outcome: Outcome) -> Table:

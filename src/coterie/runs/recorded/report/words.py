@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 
 from coterie.runs.recorded.outcome import LogWorld, Outcome
-from coterie.runs.recorded.report.numbers import Gain, gain, thirds
+from coterie.runs.recorded.report.numbers import Gain, by_rate, gain, rate, thirds
 from coterie.runs.report.numbers import Estimate
 from coterie.runs.report.words import counted
+
+CONTROLS = {"permuted": "with users permuted", "rewired": "rewired"}
 
 
 def answer(outcome: Outcome) -> str:
@@ -44,13 +46,25 @@ def verdict(outcome: Outcome, world: LogWorld) -> str:
     found = gain(world, policy, alone) if alone else None
     if alone is None or found is None:
         return f"{setting}: nobody can say, for {policy} did not play both with and without the graph."
-    return f"{setting}: {_helped(policy, found)}{_controls(outcome, world, found)}{_whom(world, policy, alone, found)}."
+    controls = _controls(outcome, world)
+    helped = f"{_helped(policy, found, controls)}{_told(controls, found)}{_whom(world, policy, alone, found)}"
+    return f"{setting}: {helped}.{_best(world, policy)}"
 
 
-def _helped(policy: str, found: Gain) -> str:
+def _best(world: LogWorld, policy: str) -> str:
+    """Returns who got more than the policy that is spoken of, if anybody did."""
+    best = by_rate(world)[0]
+    if best == policy:
+        return f" No policy got more than {policy}."
+    return f" The best was {best}, {rate(world, best).mean:.3f} a round."
+
+
+def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
     rates = f"{found.mine:.3f} a round with it and {found.other:.3f} without"
     size = f"{found.gap.mean:+.3f}{_sure(found.gap)}, {found.ratio:.2f} times"
     match direction(found.gap):
+        case 1 if "rewired" in controls and direction(controls["rewired"].gap) <= 0:
+            return f"how many friends users have helped {policy}, not who they are: {rates} ({size})"
         case 1:
             return f"the graph helped {policy}: {rates} ({size})"
         case -1:
@@ -76,24 +90,26 @@ def _sure(gap: Estimate) -> str:
     return f" [{gap.interval[0]:.3f}, {gap.interval[1]:.3f}]"
 
 
-def _controls(outcome: Outcome, world: LogWorld, found: Gain) -> str:
-    """Returns what wrong graphs did: users permuted, and rewired with everyone's number of friends kept."""
-    policy, names = outcome.study.reference, {"permuted": "with users permuted", "rewired": "rewired"}
-    labels = {graph: outcome.variant(policy, graph) for graph in names}
+def _controls(outcome: Outcome, world: LogWorld) -> dict[str, Gain]:
+    """Returns the gains over wrong graphs: users permuted, and rewired with everyone's number of friends kept."""
+    policy = outcome.study.reference
+    labels = {graph: outcome.variant(policy, graph) for graph in CONTROLS}
     tried = {graph: gain(world, policy, label) for graph, label in labels.items() if label}
-    known = {graph: against for graph, against in tried.items() if against is not None}
-    if not known:
+    return {graph: against for graph, against in tried.items() if against is not None}
+
+
+def _told(controls: Mapping[str, Gain], found: Gain) -> str:
+    """Returns what wrong graphs did, in words."""
+    if not controls:
         return ""
-    told = " and ".join(f"{against.other:.3f} {names[graph]}" for graph, against in known.items())
-    return f"; as controls, {told}{_what_wrong_graphs_had(known, found)}"
+    told = " and ".join(f"{against.other:.3f} {CONTROLS[graph]}" for graph, against in controls.items())
+    return f"; as controls, {told}{_what_wrong_graphs_had(controls, found)}"
 
 
 def _what_wrong_graphs_had(controls: Mapping[str, Gain], found: Gain) -> str:
     """Returns what is left of a gain once wrong graphs are looked at, where that is not all."""
-    if direction(found.gap) <= 0:
+    if direction(found.gap) <= 0 or ("rewired" in controls and direction(controls["rewired"].gap) <= 0):
         return ""
-    if "rewired" in controls and direction(controls["rewired"].gap) <= 0:
-        return ", so that friends had no part in it"
     if min(each.gap.mean for each in controls.values()) < found.gap.mean / 2:
         return ", so that most of it comes with a wrong graph too"
     return ""
