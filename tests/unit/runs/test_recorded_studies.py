@@ -231,6 +231,9 @@ def test_a_folder_makes_the_study_of_lastfm_with_both_negatives(tmp_path: Path) 
     assert isinstance(settings, LogSettings)
     assert (settings.n_candidates, settings.folder) == (20, str(tmp_path / "my log"))
     assert {each.options["engine"] for each in study.policies if each.policy == "auto-ucb"} == {"sparse"}
+    by_hand = [each.label for each in study.policies if each.options.get("noise_var") == 0.1]
+    assert "lk-gp-ucb, as on Last.fm" in by_hand
+    assert all(label.endswith(", as on Last.fm") for label in by_hand)
 
 
 def test_a_log_that_cannot_be_played_says_what_is_missing(tmp_path: Path) -> None:
