@@ -142,6 +142,21 @@ class OnePositive:
         return float(place < len(self._positives) and self._positives[place] == pair)
 
 
+def can_ask_for_positives(log: Log, least: int = LEAST_POSITIVES) -> bool:
+    """Returns whether some user has so many positives that rounds of one positive can be drawn.
+
+    Examples:
+        >>> from coterie.graphs import UserGraph
+        >>> from coterie.logs.log import Events
+        >>> events = Events(user=np.array([0, 1]), arm=np.array([1, 2]), reward=np.ones(2))
+        >>> log = Log(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool(np.eye(3)), events=events)
+        >>> can_ask_for_positives(log), can_ask_for_positives(log, least=1)
+        (False, True)
+    """
+    liked = log.events.user[log.events.reward > 0]
+    return bool(len(liked)) and int(np.bincount(liked).max()) >= least
+
+
 def pool_of(log: Log) -> ArmPool:
     """Returns the arms; ids alone have one indicator each, so that no two are alike."""
     return log.arms if isinstance(log.arms, ArmPool) else ArmPool(np.eye(len(log.arms)), ids=log.arms)

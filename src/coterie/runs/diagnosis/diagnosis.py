@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from coterie.logs.log import Floats, Log
 from coterie.models import History
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.sampling import Sample
+from coterie.problems.recorded.one_positive import can_ask_for_positives
 from coterie.runs.diagnosis.evidence import Fitted, fit_parts
 from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
@@ -21,6 +22,9 @@ from coterie.runs.diagnosis.payoff import Payoff, simulate
 
 AT_ONCE = 1_000  # pairs for eigenvalues and features
 SIM_USERS, SIM_COMMUNITIES, SIM_ARMS, SIM_ROUNDS, SIM_TRUTHS, SIM_CANDIDATES = 40, 4, 100, 1_000, 48, 10
+
+
+Question: TypeAlias = Literal["liked", "rewards"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -62,6 +66,8 @@ class Diagnosis:
     Attributes:
         name: The log's.
         kind: "one-class", "binary" or "real" rewards.
+        question: What evidence judges: "liked" for what users liked against what they never had, as `coterie run`
+            asks where it can, or "rewards" as they are.
         level: Above which reward a pair is a positive.
         sizes: How many users, users without edges, edges, arms, features and events there are.
         alike: How alike linked users are, by each measure; empty where nothing can be told.
@@ -73,6 +79,7 @@ class Diagnosis:
 
     name: str
     kind: Kind
+    question: Question
     level: float
     sizes: dict[str, int]
     alike: list[Alike]
@@ -84,6 +91,7 @@ class Diagnosis:
     def figures(self) -> dict[str, Any]:
         """Returns every figure as plain values, for JSON."""
         return {
+            "question": self.question,
             "log": {"name": self.name, "rewards": self.kind, "positive_above": self.level, **self.sizes},
             "homophily": {each.name: _alike_figures(each) for each in self.alike},
             "kernel": None if self.kernel is None else _kernel_figures(self.kernel),
@@ -113,14 +121,16 @@ def diagnose(
         say: Is told what is being done.
     """
     outcomes = outcomes_of(log)
+    question: Question = "liked" if outcomes.kind == "one-class" or can_ask_for_positives(log) else "rewards"
     count = affordable(log.graph.n_edges) if n_rewirings is None else n_rewirings
     if log.graph.n_edges:
         say(f"homophily: {count} rewirings of {log.graph.n_edges:,} edges")
     alike = homophily(log.graph, outcomes, count=count, seed=seed)
-    kernel, payoff = _kernel_and_payoff(log, outcomes, seed, rounds, say)
+    kernel, payoff = _kernel_and_payoff(log, outcomes, question, seed, rounds, say)
     return Diagnosis(
         name=name,
         kind=outcomes.kind,
+        question=question,
         level=outcomes.level,
         sizes=_sizes(log),
         alike=alike,
@@ -164,11 +174,12 @@ def _missing(log: Log, alike: list[Alike]) -> list[str]:
 
 
 def _kernel_and_payoff(
-    log: Log, outcomes: Outcomes, seed: int, rounds: int, say: Callable[[str], None]
+    log: Log, outcomes: Outcomes, question: Question, seed: int, rounds: int, say: Callable[[str], None]
 ) -> tuple[Kernel | None, Payoff | None]:
     if not isinstance(log.arms, ArmPool):
         return None, None
-    ground, seen = Neighbourhoods(log.graph, log.arms, seed=seed), look(log, outcomes, seed=seed)
+    ground = Neighbourhoods(log.graph, log.arms, seed=seed)
+    seen = look(log, outcomes, seed=seed, liked=question == "liked")
     say(f"evidence: {len(seen.history):,} pairs of {seen.n_users:,} users")
     kernel = _kernel(ground, seen, log.arms)
     if not log.graph.n_edges:

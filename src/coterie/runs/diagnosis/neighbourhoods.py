@@ -44,22 +44,29 @@ class Seen:
         return Sample(np.concatenate(users), np.concatenate(rows), np.concatenate(places))
 
 
-def look(log: Log, outcomes: Outcomes, *, seed: int) -> Seen:
+def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> Seen:
     """Returns blocks of neighbourhoods and their pairs, the same for the same seed.
 
-    A user has 20 pairs at most. Where every event is a positive, half of them are arms that the user never had, drawn
-    uniformly, with reward 0.
+    A user has 20 pairs at most. Where every event is a positive, or what users liked is all that is asked for, half of
+    them are arms that the user never had, drawn uniformly, with reward 0.
+
+    Args:
+        log: The users and arms.
+        outcomes: What they had.
+        seed: Fixes what is drawn.
+        liked: Whether positives (a reward above 0) are set against what users never had, whatever their rewards are.
     """
     rng = np.random.default_rng(seed)
-    one_class = outcomes.kind == "one-class"
+    one_class = liked or outcomes.kind == "one-class"
     most = USER_PAIRS // 2 if one_class else USER_PAIRS
-    counts = np.minimum(np.bincount(outcomes.user, minlength=outcomes.n_users), most) * (1 + one_class)
+    asked = outcomes.user[outcomes.reward > 0] if liked else outcomes.user
+    counts = np.minimum(np.bincount(asked, minlength=outcomes.n_users), most) * (1 + one_class)
     history, blocks, n_zeros = History(), [], 0
     for users in neighbourhoods(log.graph, counts, rng):
         begun, sizes = len(history), []
         for user in users.tolist():
             before = len(history)
-            rows = _add_pairs(history, outcomes, user, most, rng)
+            rows = _add_pairs(history, outcomes, user, most, rng, liked=liked)
             if one_class:
                 n_zeros += _add_zeros(
                     history, _never_had(log, outcomes, user, rows, rng)[: len(history) - before], user
@@ -127,11 +134,16 @@ def _grown(
     return np.array(users, dtype=np.int64)
 
 
-def _add_pairs(history: History, outcomes: Outcomes, user: int, most: int, rng: np.random.Generator) -> Ints:
+def _add_pairs(
+    history: History, outcomes: Outcomes, user: int, most: int, rng: np.random.Generator, *, liked: bool
+) -> Ints:
     """Adds some pairs of a user, and returns the rows of all of them; pairs are sorted by user."""
     rows = np.arange(*np.searchsorted(outcomes.user, [user, user + 1]))
-    for row in rng.permutation(rows)[:most].tolist():
+    for row in rng.permutation(rows[outcomes.reward[rows] > 0] if liked else rows)[:most].tolist():
         arm = int(outcomes.arm[row])
+        if liked:
+            history.add((user, arm), user, arm, 1.0)
+            continue
         history.add((user, arm), user, arm, float(outcomes.reward[row]), weight=float(outcomes.count[row]))
         history.scatters[-1] = float(outcomes.scatter[row])
     return rows

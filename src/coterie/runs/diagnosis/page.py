@@ -33,7 +33,7 @@ def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Sec
         shown = [pictures["homophily"]]
         yield Section(title="Are linked users alike?", points=told, paragraphs=[note], pictures=shown)
     if (kernel := found.kernel) is not None:
-        *told, note = evidence_words(kernel, found.kind)
+        *told, note = evidence_words(kernel, found.question)
         shown = [pictures["evidence"]]
         yield Section(title="What explains the rewards?", points=told, paragraphs=[note], pictures=shown)
         table = Table(

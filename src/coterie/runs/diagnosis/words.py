@@ -97,20 +97,23 @@ _REWIRED = (
 )
 
 
-def evidence_words(kernel: Kernel, kind: str) -> list[str]:
-    """Returns what each part adds, and on which sample."""
-    told = [f"{_likelier(gain, PARTS[part])}." for part, gain in kernel.fitted.gains.items()]
-    zeros = (
-        f" Every event is a positive, so {kernel.n_zeros:,} of these pairs are drawn: arms that the user never had, "
-        "uniformly, with reward 0."
-    )
+QUESTIONS = {
+    "liked": "Judged is what users liked (a reward above 0) against what they never had, as `coterie run` asks.",
+    "rewards": "Judged are the rewards as they are: no user has enough positives to ask what they like among others.",
+}
+
+
+def evidence_words(kernel: Kernel, question: str) -> list[str]:
+    """Returns what is judged, what each part adds, and on which sample."""
+    told = [QUESTIONS[question], *(f"{_likelier(gain, PARTS[part])}." for part, gain in kernel.fitted.gains.items())]
+    zeros = f" {kernel.n_zeros:,} of these pairs are drawn: arms that the user never had, uniformly, with reward 0."
     return [
         *told,
         f"A difference of {CLEAR:g} in log evidence, e^{CLEAR:g} = {exp(CLEAR):.0f} times, is called clear; without a "
         "part the kernel is fitted anew, and a graph part of short range can stand in for the own part, one of long "
         f"range for the common part. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "
         f"{USER_PAIRS} of a user at most, in {kernel.n_blocks} blocks of {BALLS} neighbourhoods; each block is judged "
-        f"by itself.{zeros if kind == 'one-class' else ''}",
+        f"by itself.{zeros if kernel.n_zeros else ''}",
     ]
 
 
@@ -195,7 +198,7 @@ def console_lines(found: Diagnosis) -> Iterator[str]:
     if found.alike:
         yield from ("", "Are linked users alike?", *homophily_words(found))
     if found.kernel is not None:
-        yield from ("", "What explains the rewards?", *evidence_words(found.kernel, found.kind))
+        yield from ("", "What explains the rewards?", *evidence_words(found.kernel, found.question))
         yield from ("", "What the fitted kernel suggests")
         yield from (f"  {name:<22} {value:<10} {meaning}" for name, value, meaning in suggestions(found.kernel))
     if found.payoff is not None:

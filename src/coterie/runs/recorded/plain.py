@@ -5,11 +5,10 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from coterie.errors import SettingError
 from coterie.logs import Log
 from coterie.policies.online.learner import LEVELS
+from coterie.problems.recorded.one_positive import can_ask_for_positives
 from coterie.runs.recorded.settings import LogSettings
 from coterie.runs.recorded.sources import log_of
 from coterie.runs.study import Study, study_from
@@ -49,7 +48,7 @@ def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> list[dict[st
     here = {"data": "plain", "folder": str(folder)}
     candidates = min(LogSettings().n_candidates, max(len(log.arm_ids) // 2, 2))
     worlds = []
-    if _has_positives(log):
+    if can_ask_for_positives(log):
         worlds += [{**each, **here, "n_candidates": candidates} for each in given]
     if log.events.candidates is not None:
         features = given[0]["online_features"]
@@ -63,11 +62,6 @@ def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> list[dict[st
             key="data",
         )
     return worlds
-
-
-def _has_positives(log: Log) -> bool:
-    liked = log.events.user[log.events.reward > 0]
-    return bool(len(liked)) and int(np.bincount(liked).max()) >= LogSettings().least_positives
 
 
 def _pairs(log: Log) -> int:

@@ -85,6 +85,18 @@ def test_zeros_are_arms_that_the_user_never_had() -> None:
     assert min(arm for _, arm in zeros) == 4
 
 
+def test_what_users_liked_is_judged_where_a_study_would_ask_for_it() -> None:
+    log = planted_log()  # rewards of any size, many above 0
+    outcomes = outcomes_of(log)
+    assert outcomes.kind == "real"
+    seen = look(log, outcomes, seed=0, liked=True)
+    pairs = zip(seen.history.users, seen.history.arms, seen.history.means, strict=True)
+    met = {(u, a): r for u, a, r in zip(outcomes.user.tolist(), outcomes.arm.tolist(), outcomes.reward, strict=True)}
+    for user, arm, mean in pairs:
+        assert (mean == 1.0 and met[user, arm] > 0) or (mean == 0.0 and (user, arm) not in met)
+    assert seen.n_zeros == len(seen.history) // 2
+
+
 def test_a_user_who_had_nearly_everything_has_fewer_zeros() -> None:
     graph = UserGraph.from_edges([("a", "b")])
     user, arm = np.r_[np.zeros(15, dtype=int), np.ones(15, dtype=int)], np.tile(np.arange(15), 2)

@@ -96,8 +96,9 @@ def test_words_have_the_figures(found: Diagnosis) -> None:
     assert f"correlate by {opinions.observed:.3f}" in words[2]
     assert "above" in words[-1]
     assert "of 39 rewirings" in words[-1]
-    evidence = evidence_words(found.kernel, found.kind)
-    assert len(evidence) == 4
+    evidence = evidence_words(found.kernel, found.question)
+    assert len(evidence) == 5
+    assert evidence[0].startswith("Judged are the rewards as they are")
     assert "240 pairs of 40 users" in evidence[-1]
     assert "drawn" not in evidence[-1]
     table = {name: (value, meaning) for name, value, meaning in suggestions(found.kernel)}
@@ -117,7 +118,7 @@ def test_features_that_hardly_tell_are_called_so(found: Diagnosis) -> None:
 def test_less_likely_and_about_as_likely_are_told_apart(found: Diagnosis) -> None:
     assert found.kernel is not None
     gains = {"graph": 12.34, "own": -5.0, "common": 0.4}
-    told = evidence_words(replace(found.kernel, fitted=replace(found.kernel.fitted, gains=gains)), "real")
+    told = evidence_words(replace(found.kernel, fitted=replace(found.kernel.fitted, gains=gains)), "rewards")[1:]
     assert told[0].startswith("The rewards are e^12.3 times likelier with the part that follows the graph")
     assert told[1].startswith("The rewards are e^5.0 times less likely with")
     assert told[2].startswith("The rewards are about as likely with")
@@ -253,7 +254,9 @@ def test_zeros_that_were_drawn_are_said() -> None:
     one = diagnose(planted_log(n_users=40, each=6, one_class=True), n_rewirings=2, rounds=5)
     assert one.kernel is not None
     assert one.kernel.n_zeros == one.kernel.n_pairs // 2
-    assert f"so {one.kernel.n_zeros} of these pairs are drawn" in evidence_words(one.kernel, one.kind)[-1]
+    told = evidence_words(one.kernel, one.question)
+    assert f"{one.kernel.n_zeros} of these pairs are drawn" in told[-1]
+    assert "against what they never had" in told[0]
     assert "A positive is any event" in homophily_words(one)[-1]
 
 
