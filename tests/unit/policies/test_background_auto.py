@@ -1,8 +1,11 @@
 """`auto` learns beside the decisions: fits that hold up nobody, the same choices each time, and graphs that grow."""
 
 import gc
+import subprocess
+import sys
 import time
 from copy import deepcopy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -248,3 +251,19 @@ def test_a_fit_that_nobody_gave_is_computed_once_fits_begin_again() -> None:
     started, hyper = ready(policy)
     policy.take_fit(started, hyper)
     assert [t for t, _ in policy.fits] == [8]
+
+
+def test_a_process_that_ends_lets_its_fit_come_to_an_end_first(tmp_path: Path) -> None:
+    script = tmp_path / "short.py"
+    script.write_text(
+        "import atexit, threading\n"
+        "left = lambda: [each.name for each in threading.enumerate() if each.name == 'coterie-refit']\n"
+        "atexit.register(lambda: print(left()))  # the first to be registered is the last to be called\n"
+        "import numpy as np, coterie as ct\n"
+        "graph, arms = ct.make_graph('ring', 900), ct.ArmPool(np.random.default_rng(0).normal(size=(50, 4)))\n"
+        "bandit, rng = ct.Bandit(graph=graph, arms=arms), np.random.default_rng(0)\n"
+        "while bandit._learned.policy.n_rewards < 900 or not left():\n"
+        "    bandit.learn(int(rng.integers(900)), int(rng.integers(50)), float(rng.normal()))\n"
+    )
+    ended = subprocess.run([sys.executable, str(script)], check=False, capture_output=True, text=True)
+    assert (ended.returncode, ended.stdout) == (0, "[]\n")

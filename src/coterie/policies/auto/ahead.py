@@ -1,5 +1,6 @@
 """A model that is made beside the one in use, by a thread of its own, and follows what happens meanwhile."""
 
+import atexit
 import os
 import weakref
 from collections.abc import Callable
@@ -11,6 +12,18 @@ from coterie.models import Model
 
 Found = TypeVar("Found")
 Step = Callable[[Model], None]
+
+
+_RUNNING: "weakref.WeakKeyDictionary[Thread, SimpleQueue[Step | None]]" = weakref.WeakKeyDictionary()
+
+
+@atexit.register
+def _end_threads() -> None:
+    """Lets threads come to their end before the interpreter does: BLAS must not be taken from under one."""
+    running = [(thread, steps) for thread, steps in _RUNNING.items() if thread.is_alive()]
+    for thread, steps in running:
+        steps.put(None)
+        thread.join()
 
 
 class Work(Generic[Found]):
@@ -62,6 +75,7 @@ class Ahead(Generic[Found]):
             self._work.steps.put(step)
         self._process = os.getpid()
         self._thread = Thread(target=self._work.run, name="coterie-refit", daemon=True)
+        _RUNNING[self._thread] = self._work.steps
         self._thread.start()
         weakref.finalize(self, self._work.steps.put, None).atexit = False
 
