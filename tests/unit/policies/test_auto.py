@@ -64,19 +64,6 @@ def test_the_prior_has_the_slope_of_its_density(noise_share: float | None) -> No
         assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5)
 
 
-def test_a_part_that_nothing_speaks_for_goes_where_most_of_a_reward_is_noise() -> None:
-    rng, observed = np.random.default_rng(1), History()
-    for _ in range(200):
-        user, arm = int(rng.integers(8)), int(rng.integers(6))
-        observed.add((user, arm), user, arm, float(rng.random() < 0.1) - 0.1)
-    prior = Prior.of(GROUND, 0.09, noise_share=0.83)
-    found, _ = fit(Evidence(PARTS, observed), prior, prior.centre)
-    assert min(found.own, found.common) < prior.signal - 5
-    without_edges = Neighbourhoods(ct.UserGraph.from_edges([], users=list(range(8))), ARMS)
-    assert Prior.of(without_edges, 0.09, noise_share=0.83).sparse == ("own",)
-    assert Prior.of(GROUND, 0.09).sparse == ()
-
-
 def test_a_fit_climbs_and_stays_in_its_bounds() -> None:
     evidence, prior = Evidence(PARTS, history(80)), Prior.of(GROUND, 1.0)
     found, value = fit(evidence, prior, prior.centre, corners=True)

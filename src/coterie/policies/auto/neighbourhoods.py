@@ -62,7 +62,7 @@ class Neighbourhoods:
         self.graph, self._arms, self._seed, self._matrices = graph, arms, seed, matrices
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self.features = standardised(arms.features)
-        self.mean_degree, self.has_edges = mean_of_diagonal(graph, normalised=self.normalised), graph.n_edges > 0
+        self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
         self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last: tuple[float, Array] | None = None
@@ -73,8 +73,7 @@ class Neighbourhoods:
         for name in ("density", "_spectrum", "parts"):
             out.__dict__.pop(name, None)
         out.graph, out.normalised = graph, self.normalised if normalised is None else normalised
-        out.mean_degree, out.has_edges = mean_of_diagonal(graph, normalised=out.normalised), graph.n_edges > 0
-        out._last = None
+        out.mean_degree, out._last = mean_of_diagonal(graph, normalised=out.normalised), None
         return out
 
     def key(self, user: int, arm: int) -> int:

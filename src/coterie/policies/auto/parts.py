@@ -87,11 +87,6 @@ class Scales(Protocol):
         """The median distance between two arms."""
         ...
 
-    @property
-    def has_edges(self) -> bool:
-        """Whether the graph has an edge."""
-        ...
-
 
 class Density(NamedTuple):
     """How the eigenvalues of a Laplacian are spread, as a few of them that stand for all.
