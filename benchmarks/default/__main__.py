@@ -61,7 +61,9 @@ def picture(found: list[dict[str, Any]], stem: Path) -> None:
         axes.plot(np.linspace(0, 1, len(values)), np.sort(values), marker=".", label=name)
     axes.axhline(1.0, color="0.5", linewidth=0.8)
     axes.set_yscale("log")
-    axes.set_yticks([0.5, 0.7, 1.0, 1.4, 2.0], labels=["0.5", "0.7", "1", "1.4", "2"])
+    ticks = [0.1, 0.2, 0.5, 1, 2, 5, 10, 20]
+    axes.set_yticks(ticks, labels=[f"{tick:g}" for tick in ticks])
+    axes.set_ylim(0.1, 25)
     axes.minorticks_off()
     axes.legend(title="over")
     finish(axes, title="Regret of auto-ucb over that of others", xlabel="share of the worlds", ylabel="ratio")
