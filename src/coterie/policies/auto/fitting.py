@@ -10,7 +10,8 @@ from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining
 from coterie.policies.auto.parts import Hyper, Scales
 
-STEPS = 8
+STEPS = 8  # of a fit beside decisions, which goes on from the last one
+THOROUGH = 25  # of one that stands alone
 CLIMBS = 2  # of that many starts, the best ones
 SHARES = (0.3, 0.2, 0.5)  # of the signal's variance, beforehand: graph, own, common
 BOUND = 4.0  # standard deviations of the prior
@@ -83,7 +84,9 @@ def rounded_ridge(ridge: float, start: float) -> float:
     return start + RIDGE_STEP * round((ridge - start) / RIDGE_STEP)
 
 
-def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = True) -> tuple[Hyper, float]:
+def fit(
+    evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = True, steps: int = STEPS
+) -> tuple[Hyper, float]:
     """Returns the hyperparameters of the highest posterior density found, and its logarithm.
 
     It climbs from the best two of the start and three corners, of which each has most of the variance in one part: a
@@ -94,6 +97,7 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = Tru
         prior: Of the hyperparameters.
         start: A warm start.
         corners: Whether to look at the corners too.
+        steps: Of each climb, at most.
     """
     bounds = prior.bounds()
     low, high = np.array(bounds).T
@@ -105,7 +109,7 @@ def fit(evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = Tru
 
     starts = [np.clip(each, low, high) for each in (start, *(prior.corners() if corners else ()))]
     ranked = sorted(range(len(starts)), key=lambda which: loss(starts[which])[0])
-    found, options = [], {"maxiter": STEPS}
+    found, options = [], {"maxiter": steps}
     for which in ranked[:CLIMBS]:
         result = minimize(loss, starts[which], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
         found.append((float(result.fun), Hyper(*result.x.tolist())))

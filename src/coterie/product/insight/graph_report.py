@@ -17,7 +17,7 @@ from coterie.kernels import ArmPool
 from coterie.models import History
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
-from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.fitting import THOROUGH, Prior, fit
 from coterie.policies.auto.learner import centre_and_variance, noise_share_of
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -219,7 +219,7 @@ def _best_bernoulli(graph: UserGraph, *, arms: ArmPool, history: History) -> flo
         return 0.0
     ground = Neighbourhoods(graph, arms)
     likely, prior = BernoulliEvidence(ground.parts, history, level_of(history)), logit_prior(ground)
-    return fit(likely, prior, prior.centre)[1]
+    return fit(likely, prior, prior.centre, steps=THOROUGH)[1]
 
 
 def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, samples: list[Sample] | None = None) -> float:
@@ -229,7 +229,7 @@ def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, samples
     variance = centre_and_variance(history)[1]
     prior = Prior.of(ground, variance, noise_share=noise_share_of(history, variance))
     evidence = Together([ground.sampled_evidence(history, each) for each in samples])
-    return fit(evidence, prior, prior.centre)[1]
+    return fit(evidence, prior, prior.centre, steps=THOROUGH)[1]
 
 
 def homophily(graph: UserGraph, history: History, n_arms: int, *, seed: int) -> tuple[float | None, float | None]:

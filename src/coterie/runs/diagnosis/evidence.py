@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining, Together
-from coterie.policies.auto.fitting import Prior, fit
+from coterie.policies.auto.fitting import THOROUGH, Prior, fit
 from coterie.policies.auto.learner import centre_and_variance
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -59,7 +59,7 @@ def fit_parts(ground: Neighbourhoods, seen: Seen) -> Fitted:
     if not ground.graph.n_edges:
         blocks = [Without(block, "graph", prior) for block in blocks]
     whole = Together(blocks)
-    start = fit(Together(blocks[:FIRST_BLOCKS]), prior, prior.centre)[0]
+    start = fit(Together(blocks[:FIRST_BLOCKS]), prior, prior.centre, steps=THOROUGH)[0]
     best = _climbed(whole, prior, start)
     names = [name for name in ("graph", "own", "common") if name != "graph" or ground.graph.n_edges]
     less = {name: Without(whole, name, prior) for name in names}
@@ -98,10 +98,10 @@ def handed(hyper: Hyper, part: str, prior: Prior) -> Hyper:
 
 def _climbed(explaining: Explaining, prior: Prior, *starts: Hyper) -> Hyper:
     """Returns where the best climb ends; it goes on while that is worth it, for one climb stops after so many steps."""
-    found = [fit(explaining, prior, start, corners=False) for start in starts]
+    found = [fit(explaining, prior, start, corners=False, steps=THOROUGH) for start in starts]
     best, last = max(found, key=lambda each: each[1])
     for _ in range(CLIMBS - 1):
-        best, height = fit(explaining, prior, best, corners=False)
+        best, height = fit(explaining, prior, best, corners=False, steps=THOROUGH)
         if height < last + WORTH_ANOTHER:
             break
         last = height
