@@ -79,7 +79,7 @@ def test_a_bad_setting_is_named_with_its_rule(key: str, value: Any, rule: str) -
         ({"graph": "ring", "graph_options": {"k": 3}}, "graph_options", "its options are none"),
         ({"graph": "empty"}, "connected", "empty with n_users=20 has 20 components"),
         ({"n_arm": 5}, "n_arm", "Did you mean 'n_arms'"),
-        ({"rho": 5}, "rho", "settings are 'preset', 'level', 'kind', 'n_users'"),
+        ({"rho": 5}, "rho", "settings are 'preset', 'level', 'kind', 'number', 'n_users'"),
         ({"preset": "paper-tabel"}, "preset", "Did you mean 'paper-table'"),
         ({"preset": ["paper-text"]}, "preset", "it is one of 'paper-literal', 'paper-text', 'paper-table'"),
         ({"level": "hardest"}, "level", "it is one of 'easy', 'medium', 'hard'. Did you mean 'hard'"),
