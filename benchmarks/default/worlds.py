@@ -11,7 +11,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 import coterie as ct
-from coterie.problems import RandomWorld, Round, World, draw_rounds, random_world, world_settings
+from coterie.problems import RandomWorld, Round, World, draw_rounds, draw_world, random_world, world_settings
 
 OTHERS = (
     "lk-gp-ucb",
@@ -29,15 +29,9 @@ OURS = {"auto-ucb": "auto-ucb", "no graph": "auto-ucb", "auto-ts": "auto-ts"}
 def judged(drawn: RandomWorld) -> tuple[World, list[Round]]:
     """Returns a world that judges choices, and its rounds."""
     settings = world_settings({"kind": "random", "number": drawn.traits.number})
-    world = World(
-        graph=drawn.graph,
-        arms=drawn.arms,
-        truth=drawn.truth,
-        noise_std=drawn.noise_std,
-        rewards=settings.rewards,
-        chances=drawn.chances,
-    )
-    return world, draw_rounds(settings, world, np.random.SeedSequence(drawn.traits.number))
+    seed = np.random.SeedSequence(drawn.traits.number)
+    world = draw_world(settings, seed)
+    return world, draw_rounds(settings, world, seed)
 
 
 def played(policy: Any, world: World, rounds: list[Round]) -> tuple[float, float]:
