@@ -505,9 +505,9 @@ class Bandit:
         self._learned.recover()
 
     @journalled
-    def _take_fit(self, started: int, hyper: list[float]) -> None:
+    def _take_fit(self, started: int, found: list[float]) -> None:
         self._learned.touched = True
-        self._learned.take_fit(started, hyper)
+        self._learned.take_fit(started, found)
 
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)

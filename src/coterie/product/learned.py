@@ -103,13 +103,13 @@ class Learned:
 
     @property
     def ready_fit(self) -> tuple[int, list[float]] | None:
-        """After how many rewards a fit began that can be taken now, and its hyperparameters; none without."""
+        """After how many rewards a fit began that can be taken now, and the numbers it found; none without."""
         return self.policy.ready_fit if isinstance(self.policy, AutoPolicy) else None
 
-    def take_fit(self, started: int, hyper: Iterable[float]) -> None:
-        """Takes the fit that goes on, these being its hyperparameters."""
+    def take_fit(self, started: int, found: Iterable[float]) -> None:
+        """Takes the fit that goes on, these being the numbers it found."""
         assert isinstance(self.policy, AutoPolicy)
-        self.policy.take_fit(started, hyper)
+        self.policy.take_fit(started, found)
 
     @property
     def needs_refreshing(self) -> bool:

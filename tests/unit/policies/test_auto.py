@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import ParameterError
 from coterie.models import History, make_model
-from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.evidence import Evidence, level_of
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
@@ -44,9 +44,26 @@ def test_the_evidence_is_that_of_the_dense_model(point: np.ndarray, size: int, s
 
 
 @settings(max_examples=25, deadline=None)
-@given(points, st.integers(2, 60), st.integers(0, 5))
-def test_the_gradient_is_the_slope_of_the_evidence(point: np.ndarray, size: int, seed: int) -> None:
-    evidence = Evidence(PARTS, history(size, seed))
+@given(points, st.integers(1, 60), st.integers(0, 5))
+def test_the_level_is_that_of_generalised_least_squares(point: np.ndarray, size: int, seed: int) -> None:
+    observed, hyper = history(size, seed), Hyper(*point)
+    observed.shift(1.5)
+    users, arms, counts = observed.user_array(), observed.arm_array(), observed.count_array()
+    cov = PARTS.kernel(hyper).cross(users, arms, users, arms) + np.diag(hyper.noise_var / counts)
+    ones, means = np.ones(len(counts)), observed.mean_array()
+    level = float(ones @ np.linalg.solve(cov, means) / (ones @ np.linalg.solve(cov, ones) + 1 / 0.7))
+    evidence = Evidence(PARTS, observed, level_var=0.7)
+    assert level_of([evidence], hyper) == pytest.approx(level, rel=1e-6, abs=1e-9)
+    assert level_of([Evidence(PARTS, observed)], hyper) == 0
+    observed.shift(-level)
+    apart, _ = Evidence(PARTS, observed).value_and_gradient(point)
+    assert evidence.value_and_gradient(point)[0] == pytest.approx(apart - level**2 / 1.4, rel=1e-7, abs=1e-6)
+
+
+@settings(max_examples=25, deadline=None)
+@given(points, st.integers(2, 60), st.integers(0, 5), st.sampled_from([0.0, 2.0]))
+def test_the_gradient_is_the_slope_of_the_evidence(point: np.ndarray, size: int, seed: int, level_var: float) -> None:
+    evidence = Evidence(PARTS, history(size, seed), level_var=level_var)
     _, gradient = evidence.value_and_gradient(point)
     step = 1e-5
     for i, unit in enumerate(np.eye(8)):
@@ -114,6 +131,19 @@ def test_means_are_in_the_rewards_own_units() -> None:
     choice = policy.select(0, ["a", "b"])
     assert abs(choice.mean - 1000) < 5
     assert choice.score == pytest.approx(choice.mean + choice.std)
+
+
+def test_the_centre_is_below_the_mean_of_rewards_of_arms_that_were_chosen_for_paying_well() -> None:
+    policy, rng, seen = ct.make_policy("auto-ucb", graph=GRAPH, arms=ARMS, seed=0), np.random.default_rng(2), []
+    for _ in range(100):
+        user = GRAPH.users[int(rng.integers(8))]
+        choice = policy.select(user)
+        seen.append(float(ARMS.features[choice.index, 0]))
+        policy.update(user, choice.arm, seen[-1] + 0.1 * float(rng.normal()))
+    assert isinstance(policy, AutoPolicy)
+    average, chosen = ARMS.features[:, 0].mean(), np.mean(seen)
+    assert chosen > average + 0.5
+    assert policy.centre < (average + chosen) / 2
 
 
 def test_fits_come_on_epochs_that_double_and_are_told() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.models import History
-from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.learner import is_constant, is_two_valued
 from coterie.policies.auto.levels import is_uneven
@@ -50,7 +50,7 @@ def test_large_and_small_have_the_same_evidence_and_kernel() -> None:
         Neighbourhoods(UNEVEN, ARMS),
     )
     exact = Evidence(parts, observed).value_and_gradient(np.array(HYPER))
-    found = ground.evidence(observed, 200).value_and_gradient(np.array(HYPER))
+    found = Together(ground.evidences(observed, 200)).value_and_gradient(np.array(HYPER))
     assert found[0] == pytest.approx(exact[0], rel=1e-9)
     np.testing.assert_allclose(found[1], exact[1], rtol=1e-6, atol=1e-8)
     kernel, pair = ground.kernel(HYPER), parts.kernel(HYPER)

@@ -224,7 +224,7 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
 ) -> None:
     fitted: list[int] = []
     fit = fitting.fit
-    bandit = make(policy="auto-ucb", likelihood=likelihood, reward="binary", **options)
+    bandit = make(policy="auto-ucb", likelihood=likelihood, reward="binary", wait_for_fits=True, **options)
 
     def noted(*args: Any, **rest: Any) -> Any:
         fitted.append(bandit.n_rewards)
@@ -236,7 +236,7 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
         decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])
         bandit.reward(decision.id, float(number % 3 == 0))
     late, epochs = {number for number in fitted if number > 35}, {64} if likelihood == "bernoulli" else {48, 64}
-    near = [set(range(epoch - 1, epoch + 4)) for epoch in epochs]  # as the reward comes, and with weights up to date
+    near = [set(range(epoch - 1, epoch + epoch // learner.LATER + 1)) for epoch in epochs]  # until it is due
     assert all(late & each for each in near)
     assert late <= set().union(*near)
     bandit.explain("ana", "a")  # brings the weights up to date

@@ -57,7 +57,7 @@ def test_a_replay_takes_the_fits_that_were_taken_and_computes_none(
     believed, fits = [bandit.predict(user) for user in range(20)], fits_of(bandit)
     lines = [json.loads(line) for line in (tmp_path / "journal").read_text(encoding="utf-8").splitlines()]
     taken = [line["with"] for line in lines if line.get("call") == "_take_fit"]
-    assert [(each["started"], each["hyper"]) for each in taken] == [(t, list(hyper)) for t, hyper in fits]
+    assert [(each["started"], each["found"][:-1]) for each in taken] == [(t, list(hyper)) for t, hyper in fits]
     assert len(taken) > 1
     del bandit
 

@@ -6,12 +6,12 @@ import weakref
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from coterie.models import Model
 
 Found = TypeVar("Found")
-Step = Callable[[Model], None]
+Step = Callable[[Model, Any], None]  # of the model and of what it was made from
 
 
 _RUNNING: "weakref.WeakKeyDictionary[Thread, SimpleQueue[Step | None]]" = weakref.WeakKeyDictionary()
@@ -46,7 +46,7 @@ class Work(Generic[Found]):
             self.made.set()
             while (step := self.steps.get()) is not None:
                 if self.model is not None:
-                    step(self.model)
+                    step(self.model, self.found)
         except BaseException as failure:  # whatever it was, it is raised where the result is asked for
             self.failure = failure
             self.ready.set()

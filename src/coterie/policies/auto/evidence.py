@@ -28,15 +28,25 @@ class Explaining(Protocol):
 class Evidence:
     """Log p(rewards) of a collapsed history as a function of the hyperparameters. O(k^3) for k distinct pairs.
 
-    With M = Ku o Kx on the pairs + diag(noise / count), a = M^-1 means and W = M^-1 - a a', the sums of W o Kx over the
-    pairs of two users, and of W o Ku o the derivative of Kx over all pairs, give every derivative.
+    With M = Ku o Kx on the pairs + diag(noise / count), a = M^-1 (means - level) and W = M^-1 - a a', sums of W o Kx
+    over the pairs of two users, and of W o Ku o the derivative of Kx over all pairs, give every derivative.
+
+    The level is the prior mean of all rewards. The mean of the rewards is no estimate of it: whoever chooses well sees
+    more than the average arm pays. Its most likely value is that of generalised least squares,
+    1' M^-1 means / (1' M^-1 1 + 1 / level_var), and since it maximises evidence, the gradient is that at a fixed level.
+
+    Args:
+        parts: What the kernel is made of.
+        history: The rewards.
+        rows: Which of its rows; all, unless given.
+        level_var: The prior variance of the level about 0; 0 for a level of 0.
     """
 
-    def __init__(self, parts: Parts, history: History, *, rows: Index | None = None) -> None:
+    def __init__(self, parts: Parts, history: History, *, rows: Index | None = None, level_var: float = 0.0) -> None:
         keep = np.arange(len(history)) if rows is None else rows
         users = history.user_array()[keep]
         order = keep[np.argsort(users, kind="stable")]
-        self.parts = parts
+        self.parts, self.level_var = parts, level_var
         self._users, self._arms = history.user_array()[order], history.arm_array()[order]
         self._means, self._counts = history.mean_array()[order], history.count_array()[order]
         self._scatters = np.array(history.scatters)[order]
@@ -51,16 +61,15 @@ class Evidence:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
         h, parts = Hyper(*point), self.parts
         n_users, w = parts.n_users, h.linear_share
-        shared = self._covariances(h)
-        user_cov, _, graph, change, smooth = shared
-        user_cov[np.diag_indices(n_users)] += exp(h.own)
-        noise = h.noise_var / self._counts
+        shared, noise = self._covariances(h), h.noise_var / self._counts
+        _, _, graph, change, smooth = shared
         half, log_det = _half_inverse(self._on_pairs(shared), noise)
         if half is None:
             return -np.inf, np.zeros(len(point))
         on_users, on_arms, _ = self._room
-        weights = half @ self._means + self._means @ half
-        value = self._means @ weights + log_det + self._within_pairs(np.full(len(self._means), h.noise_var))
+        level, weights = self._levelled(half)
+        value = (self._means - level) @ weights + log_det + self._within_pairs(np.full(len(self._means), h.noise_var))
+        value += level * level / self.level_var if self.level_var else 0.0
         half = _less_product(half, weights)
         users = _both(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
         on_users *= half
@@ -80,17 +89,36 @@ class Evidence:
         )
         return -0.5 * float(value), -0.5 * gradient
 
+    def level_information(self, hyper: Hyper) -> tuple[float, float]:
+        """Returns 1' M^-1 means and 1' M^-1 1: what the rewards say of the level."""
+        half, _ = _half_inverse(self._on_pairs(self._covariances(hyper)), hyper.noise_var / self._counts)
+        if half is None:
+            return 0.0, 0.0
+        ones = _times(half, np.ones(len(self._means)))
+        return float(ones @ self._means), float(ones.sum())
+
+    def _levelled(self, half: Array) -> tuple[float, Array]:
+        """Returns the level, and M^-1 (means - level)."""
+        weights = _times(half, self._means)
+        if not self.level_var:
+            return 0.0, weights
+        ones = _times(half, np.ones(len(self._means)))
+        level = float(weights.sum() / (ones.sum() + 1 / self.level_var))
+        return level, weights - level * ones
+
     def _sum(self, on_pairs: Array, on_arms: Array, room: Array) -> float:
         """Returns the sum over all pairs of a matrix on pairs times one on arms."""
         on_arms.take(self._arm_places, out=room.reshape(-1), mode="clip")
         return float(np.vdot(on_pairs, room))
 
     def _covariances(self, h: Hyper) -> "_Covariances":
-        """Returns what users and arms covary by, but for what is each user's own."""
+        """Returns what users and arms covary by."""
         graph, change = self.parts.graph_part(h.ridge)
         smooth, w = self.parts.smooth_part(h.lengthscale), h.linear_share
         arm_cov = (1 - w) * smooth + w * self.parts.products + exp(h.offset)
-        return _Covariances(exp(h.graph) * graph + exp(h.common), arm_cov, graph, change, smooth)
+        user_cov = exp(h.graph) * graph + exp(h.common)
+        user_cov[np.diag_indices_from(user_cov)] += exp(h.own)
+        return _Covariances(user_cov, arm_cov, graph, change, smooth)
 
     def _on_pairs(self, shared: "_Covariances") -> Array:
         """Returns the covariance of the pairs, in the room for it; the other two hold those of users and arms."""
@@ -117,6 +145,13 @@ class Together:
         return sum(value for value, _ in found), np.sum([gradient for _, gradient in found], axis=0)
 
 
+def level_of(samples: Sequence[Evidence], hyper: Hyper) -> float:
+    """Returns the prior mean of all rewards that is most likely at these hyperparameters."""
+    told = [each.level_information(hyper) for each in samples]
+    prior = 1 / samples[0].level_var if samples[0].level_var else np.inf
+    return float(sum(moment for moment, _ in told) / (sum(size for _, size in told) + prior))
+
+
 class _Covariances(NamedTuple):
     """What users and arms covary by, and what that was made of: G, its spectrum's derivative, and SE."""
 
@@ -140,6 +175,11 @@ class _Blocks:
         rows = np.add.reduceat(matrix, self._starts, axis=0)
         out[np.ix_(self._seen, self._seen)] = np.add.reduceat(rows, self._starts, axis=1)
         return out
+
+
+def _times(half: Array, vector: Array) -> Array:
+    """Returns (H + H') v."""
+    return np.asarray(half @ vector + vector @ half)
 
 
 def _both(half: Array) -> Array:

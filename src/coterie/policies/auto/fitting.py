@@ -71,7 +71,7 @@ class Prior:
 
 def first_ridge(mean_degree: float) -> float:
     """Returns the ridge that learning starts from."""
-    return 0.03 * (mean_degree if mean_degree > 0 else 1.0)
+    return 0.1 * (mean_degree if mean_degree > 0 else 1.0)
 
 
 def rounded_ridge(ridge: float, start: float) -> float:

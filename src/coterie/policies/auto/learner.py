@@ -14,10 +14,11 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import Replica
+from coterie.policies.auto.evidence import Together, level_of
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
-from coterie.policies.auto.pending import PendingFit, pending_of, state_of
+from coterie.policies.auto.pending import Found, PendingFit, pending_of, state_of
 from coterie.policies.considered import Considered
 from coterie.policies.fitting import gathered
 from coterie.policies.policy import Policy
@@ -208,26 +209,26 @@ class AutoPolicy(Policy):
 
     @property
     def ready_fit(self) -> tuple[int, list[float]] | None:
-        """After how many rewards a fit began that can be taken now, and its hyperparameters; none without."""
+        """After how many rewards a fit began that can be taken now, and the numbers it found; none if it failed."""
         pending = self._pending
         if pending is None or not self.takes_when_ready or self.fits_are_given or not pending.is_ready:
             return None
         try:
-            return pending.started, list(pending.found())
+            return pending.started, pending.found().numbers()
         except FAILURES:
             return pending.started, []
         except BaseException:  # a mistake in the code: it is raised once, and further calls go on without the fit
             self._pending = None
             raise
 
-    def take_fit(self, started: int, hyper: Iterable[float]) -> None:
-        """Takes the fit that goes on, these being its hyperparameters; none of them means that it failed."""
-        pending, found = self._pending, tuple(hyper)
+    def take_fit(self, started: int, numbers: Iterable[float]) -> None:
+        """Takes the fit that goes on, these being the numbers it found; none of them means that it failed."""
+        pending, found = self._pending, tuple(numbers)
         if pending is None or pending.started != started:
             self._refuse(f"The change due after {started} rewards was not made", LookupError("no such fit goes on"))
             return
         if found and self.fits_are_given:
-            pending.give(Hyper(*found))
+            pending.give(Found.of(found))
         self._take(pending)
 
     def begin_fits(self) -> None:
@@ -261,12 +262,11 @@ class AutoPolicy(Policy):
     def _begun_fit(self, t: int) -> PendingFit:
         """Returns a fit to all rewards so far that has just begun, or waits for what is given."""
         history = self._model.history
-        shift, variance = centre_and_variance(history)
-        prior = self._prior(variance)
+        prior = self._prior(centre_and_variance(history)[1])
         seen = deepcopy(history.state())  # the history goes on changing
-        find = partial(_found, self.ground, seen, t, shift, prior, self.hyper if self.fits else prior.centre)
+        find = partial(_found, self.ground, seen, t, prior, self.hyper if self.fits else prior.centre)
         due, self._begun_at = t + max(t // LATER, 1), t
-        return PendingFit(t, due, shift, seen, find, self._maker(), begins=not self.fits_are_given)
+        return PendingFit(t, due, seen, find, self._maker(), begins=not self.fits_are_given)
 
     def _begin_anew(self) -> None:
         """Lets a fit that goes on see what has changed besides rewards that came."""
@@ -282,15 +282,15 @@ class AutoPolicy(Policy):
         self._pending = None
         try:
             self._check_replayed()
-            hyper, model = pending.finish()
+            (hyper, shift), model = pending.finish()
             if model is None:
-                self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-pending.shift)
+                self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-shift)
             else:
                 self._model = model
         except FAILURES as refusal:
             self._refuse(f"The change due after {pending.started} rewards was not made", refusal)
             return
-        self._adopt(pending.started, hyper, pending.shift)
+        self._adopt(pending.started, hyper, shift)
 
     def _refit(self, t: int) -> None:
         """Takes the hyperparameters that the rewards call for, now; if the model refuses them, it keeps its own."""
@@ -301,7 +301,7 @@ class AutoPolicy(Policy):
             self._check_replayed()
             if t >= FIRST_FIT and not is_constant(self._model.history):
                 start = self.hyper if self.fits else prior.centre
-                hyper = fit(self.ground.evidence(self._model.history, t, shift), prior, start)[0]
+                hyper, shift = _fitted(self.ground, self._model.history, t, prior, start)
             self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-shift)
         except FAILURES as refusal:
             self._refuse(f"The change due after {t} rewards was not made", refusal)
@@ -365,9 +365,16 @@ class AutoPolicy(Policy):
         return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
 
 
-def _found(ground: Neighbourhoods, seen: dict[str, Any], t: int, shift: float, prior: Prior, start: Hyper) -> Hyper:
-    history = History.restored(seen, ground.key)
-    return fit(ground.evidence(history, t, shift), prior, start)[0]
+def _found(ground: Neighbourhoods, seen: dict[str, Any], t: int, prior: Prior, start: Hyper) -> Found:
+    return _fitted(ground, History.restored(seen, ground.key), t, prior, start)
+
+
+def _fitted(ground: Neighbourhoods, history: History, t: int, prior: Prior, start: Hyper) -> Found:
+    """Returns hyperparameters and level of the rewards by evidence; the level varies about their mean as they do."""
+    mean, variance = centre_and_variance(history)
+    samples = ground.evidences(history, t, mean, level_var=variance)
+    hyper = fit(Together(samples), prior, start)[0]
+    return Found(hyper, mean + level_of(samples, hyper))
 
 
 def _made(ground: Neighbourhoods, replica: Replica | None, hyper: Hyper, seen: dict[str, Any]) -> Model | None:

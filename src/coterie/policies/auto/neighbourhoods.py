@@ -22,7 +22,7 @@ from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
 from coterie.models import History
 from coterie.policies.auto.arms import SmoothAndLinear, standardised
-from coterie.policies.auto.evidence import Evidence, Together
+from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.levels import is_uneven
 from coterie.policies.auto.parts import Density, Hyper, Parts, Spectrum
 from coterie.policies.auto.sampling import (
@@ -108,13 +108,15 @@ class Neighbourhoods:
         """Returns what (L + ridge I)^-1 is multiplied by."""
         return exp(hyper.graph) / self.mean_gain(hyper.ridge)
 
-    def evidence(self, history: History, t: int, shift: float = 0.0) -> Together:
-        """Returns the evidence of rewards, less a number, of some neighbourhoods, drawn anew for each number t."""
+    def evidences(self, history: History, t: int, shift: float = 0.0, *, level_var: float = 0.0) -> list[Evidence]:
+        """Returns the evidence of rewards, less a number, of each of some samples, drawn anew for each number t."""
         samples = draw_samples(self.graph, history, np.random.default_rng([self._seed, t]))
-        return Together([self.sampled_evidence(history, each, shift) for each in samples])
+        return [self.sampled_evidence(history, each, shift, level_var=level_var) for each in samples]
 
-    def sampled_evidence(self, history: History, sample: Sample, shift: float = 0.0) -> Evidence:
-        """Returns the evidence of the rewards of a sample, less a number."""
+    def sampled_evidence(
+        self, history: History, sample: Sample, shift: float = 0.0, *, level_var: float = 0.0
+    ) -> Evidence:
+        """Returns the evidence of the rewards of a sample, less a number; the level varies by `level_var` about it."""
         arms, columns = np.unique(history.arm_array()[sample.rows], return_inverse=True)
         around = surroundings(self.graph, sample.users, len(history))
         if around is None:
@@ -122,7 +124,8 @@ class Neighbourhoods:
         else:
             laplacian = neighbourhood_laplacian(self.graph, around, normalised=self.normalised)
             spectrum = Spectrum.of(laplacian).at(np.arange(len(sample.users)))
-        return Evidence(self._parts(spectrum, self.features[arms]), _renumbered(history, sample, columns, shift))
+        parts, seen = self._parts(spectrum, self.features[arms]), _renumbered(history, sample, columns, shift)
+        return Evidence(parts, seen, level_var=level_var)
 
     def kernel(self, hyper: Hyper, scale: float | None = None) -> PoolKernel | EvaluatedPool:
         """Returns the joint kernel, with this scale of the graph part if given; matrices only where they are small.

@@ -1,9 +1,9 @@
 """A fit that goes on beside the decisions, and its model, which follows what comes in meanwhile."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from copy import deepcopy
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from coterie.errors import FAILURES
 from coterie.models import Model
@@ -14,15 +14,36 @@ Reward = tuple[int, Any, float]
 Made = Callable[[Hyper, dict[str, Any]], Model | None]
 
 
+class Found(NamedTuple):
+    """What a fit finds.
+
+    Attributes:
+        hyper: The hyperparameters.
+        shift: The prior mean of all rewards, less the one in use: it is taken off every reward.
+    """
+
+    hyper: Hyper
+    shift: float
+
+    @classmethod
+    def of(cls, numbers: Iterable[float]) -> "Found":
+        """Returns it from its numbers."""
+        *hyper, shift = numbers
+        return cls(Hyper(*hyper), shift)
+
+    def numbers(self) -> list[float]:
+        """Returns it as a list of numbers."""
+        return [*self.hyper, self.shift]
+
+
 class PendingFit:
     """Hyperparameters that are being learned from the rewards up to a moment, and perhaps a model on them.
 
     Args:
         started: After how many rewards it began.
         due: After how many rewards it is to be taken.
-        shift: What is taken off every reward then, further than now.
         history: The rewards that it sees, as they were remembered.
-        find: Computes the hyperparameters.
+        find: Computes hyperparameters and shift.
         make: Makes a model of hyperparameters and rewards, or none.
         begins: Whether it begins at once.
 
@@ -34,66 +55,65 @@ class PendingFit:
         self,
         started: int,
         due: int,
-        shift: float,
         history: dict[str, Any],
-        find: Callable[[], Hyper],
+        find: Callable[[], Found],
         make: Made,
         *,
         begins: bool = True,
     ) -> None:
-        self.started, self.due, self.shift, self.history = started, due, shift, history
+        self.started, self.due, self.history = started, due, history
         self.later: list[Reward] = []
         self._find, self._make = find, make
-        self._work: Ahead[Hyper] | None = None
+        self._work: Ahead[Found] | None = None
         if begins:
             self.begin()
 
     def begin(self) -> None:
         """Lets it be computed, if it is not already."""
         if self._work is None:
-            self._work = Ahead(self._find, partial(_made, self._make, self.history, self.shift))
+            self._work = Ahead(self._find, partial(_made, self._make, self.history))
             for reward in self.later:
-                self._work.follow(partial(_learn, reward, self.shift))
+                self._work.follow(partial(_learn, reward))
 
-    def give(self, hyper: Hyper) -> None:
+    def give(self, found: Found) -> None:
         """Takes these hyperparameters, and computes none."""
-        self._find, self._work = lambda: hyper, None
+        self._find, self._work = lambda: found, None
 
     def follow(self, reward: Reward) -> None:
         """Lets its model know of a reward, too."""
         self.later.append(reward)
         if self._work is not None:
-            self._work.follow(partial(_learn, reward, self.shift))
+            self._work.follow(partial(_learn, reward))
 
     @property
     def is_ready(self) -> bool:
         """Whether it is computed, or has failed."""
         return self._work is not None and self._work.is_ready
 
-    def found(self) -> Hyper:
-        """Returns the hyperparameters; waits for them, and raises what went wrong."""
+    def found(self) -> Found:
+        """Returns hyperparameters and shift; waits for them, and raises what went wrong."""
         return self._begun().found()
 
-    def finish(self) -> tuple[Hyper, Model | None]:
-        """Returns hyperparameters and the model, which knows every reward; waits, and raises what went wrong."""
+    def finish(self) -> tuple[Found, Model | None]:
+        """Returns what was found and the model, which knows every reward; waits, and raises what went wrong."""
         return self._begun().finish()
 
-    def _begun(self) -> Ahead[Hyper]:
+    def _begun(self) -> Ahead[Found]:
         self.begin()
         assert self._work is not None
         return self._work
 
 
-def _made(make: Made, history: dict[str, Any], shift: float, hyper: Hyper) -> Model | None:
+def _made(make: Made, history: dict[str, Any], found: Found) -> Model | None:
     seen = deepcopy(history)
-    seen["means"] = seen["means"] - shift
+    seen["means"] = seen["means"] - found.shift
     del seen["largest"]  # of the means as they were
-    return make(hyper, seen)
+    return make(found.hyper, seen)
 
 
-def _learn(reward: Reward, shift: float, model: Model) -> None:
+def _learn(reward: Reward, model: Model, found: Found) -> None:
     row, column, value = reward
-    model.learn(row, column, value - shift)
+    model.learn(row, column, value - found.shift)
 
 
 def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
@@ -101,24 +121,24 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
     if pending is None:
         return None
     try:
-        hyper = pending.found()
+        found = pending.found()
     except FAILURES:  # it would not be taken: to whoever loads this it is as if it had not begun
         return None
     users, arms, values = zip(*pending.later, strict=True) if pending.later else ((), (), ())
     return {
         "started": pending.started,
         "due": pending.due,
-        "shift": pending.shift,
+        "shift": found.shift,
         "history": pending.history,
-        "hyper": hyper._asdict(),
+        "hyper": found.hyper._asdict(),
         "later": {"users": list(users), "arms": list(arms), "values": list(values)},
     }
 
 
 def pending_of(state: dict[str, Any], make: Made) -> PendingFit:
     """Returns the fit of a state."""
-    hyper, later = Hyper(**state["hyper"]), state["later"]
-    out = PendingFit(state["started"], state["due"], state["shift"], state["history"], lambda: hyper, make)
+    found, later = Found(Hyper(**state["hyper"]), state["shift"]), state["later"]
+    out = PendingFit(state["started"], state["due"], state["history"], lambda: found, make)
     for reward in zip(later["users"], later["arms"], later["values"], strict=True):
         out.follow(reward)
     return out
