@@ -1,5 +1,6 @@
 """What was observed, with repeats of a (user, arm) pair collapsed to a count, a mean and a sum of squares."""
 
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any, Self
 
@@ -18,6 +19,7 @@ class History:
     their count and mean only, and the evidence through their scatter besides.
 
     Attributes:
+        pairs_of: How many distinct pairs a user has, for users who have any.
         largest: What no mean of a pair exceeds in size; the rounding errors of a posterior mean are proportional to it.
 
     Examples:
@@ -28,11 +30,12 @@ class History:
         ([2], [1.5], [0.5], 2)
     """
 
-    __slots__ = ("arms", "counts", "largest", "means", "n_observations", "rows", "scatters", "users")
+    __slots__ = ("arms", "counts", "largest", "means", "n_observations", "pairs_of", "rows", "scatters", "users")
 
     def __init__(self) -> None:
         self.rows: dict[Hashable, int] = {}
         self.users: list[int] = []
+        self.pairs_of: Counter[int] = Counter()
         self.arms: list[Any] = []
         self.counts: list[float] = []
         self.means: list[float] = []
@@ -117,6 +120,7 @@ class History:
         out = cls()
         out.n_observations = state["n_observations"]
         out.users, out.arms = state["users"].tolist(), as_arms(state["arms"])
+        out.pairs_of = Counter(out.users)
         out.counts, out.means, out.scatters = (state[name].tolist() for name in ("counts", "means", "scatters"))
         out.largest = largest_in(state)
         out.rekey(key)
@@ -143,6 +147,7 @@ class History:
     def _append(self, key: Any, user: int, arm: Any, count: float, mean: float, scatter: float) -> None:
         self.rows[key] = len(self.rows)
         self.users.append(user)
+        self.pairs_of[user] += 1
         self.arms.append(arm)
         self.counts.append(count)
         self.means.append(mean)

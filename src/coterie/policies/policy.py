@@ -127,7 +127,7 @@ class Policy(Naming):
             return None
         arms = self._candidates(candidates)
         ties = [self._tolerance(row, arms) for row in rows]
-        model, first, widths = self._model, self.n_decisions, partial(self.widths, arms)
+        model, first, widths = self._model, self.n_decisions, partial(self.widths, np.array(rows), arms)
         found = decide_together(model, self._score, widths, self._draws, first=first, rows=rows, arms=arms, ties=ties)
         self.n_decisions += 0 if found is None else len(rows)
         return found
@@ -314,10 +314,10 @@ class Policy(Naming):
         mean, std = self._model.read(row, arms)
         if self.doubt is not None:
             std = self.doubt.read(row, arms)[1]
-        return Grounds(self._score, mean, std, self.widths(arms, std), self._tolerance(row, arms))
+        return Grounds(self._score, mean, std, self.widths(row, arms, std), self._tolerance(row, arms))
 
-    def widths(self, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - a subclass may look at them
-        """Returns how wide to explore now: a number, or one for each std, of these arms for a user or more."""
+    def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - a subclass may look at them
+        """Returns how wide to explore now: a number, or one for each std, of these arms for a user's row or more."""
         width = self.width
         return width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width
 
@@ -367,7 +367,7 @@ class Policy(Naming):
         if self.doubt is not None:
             std = self.doubt.read(row, arms)[1]
             known = self.doubt if self.samples_jointly else model
-        width = self.widths(arms, std)
+        width = self.widths(row, arms, std)
         score = self._score(mean, std, width, model=known, user=row, arms=arms, draws=self._draws, number=number)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(

@@ -84,7 +84,7 @@ class _Scorer:
         mean, std = self._beliefs(rows)
         score = mean
         if self._by_ucb:
-            score = np.asarray(mean + self.policy.widths(self._columns, std) * std)
+            score = np.asarray(mean + self.policy.widths(rows, self._columns, std) * std)
         best = _best(score, self._top)
         if self._with_std and not self._by_ucb:
             std = self._stds(rows, best)

@@ -100,8 +100,9 @@ def test_what_is_told_are_probabilities_and_choices_are_made_on_logits() -> None
     assert ((mean > 0) & (mean < 1) & (std < 0.5)).all()
     choice, considered = policy.consider(0, ["a", "b", "c"])
     assert (choice.mean, choice.std) == (mean[choice.index], std[choice.index])
-    assert choice.score == pytest.approx(considered.mean[choice.index] + considered.std[choice.index])
-    assert choice.index == np.argmax(considered.mean + considered.std)
+    score = considered.mean + considered.width * considered.std
+    assert choice.score == pytest.approx(score[choice.index])
+    assert choice.index == np.argmax(score)
 
 
 def test_probabilities_are_learned() -> None:

@@ -30,7 +30,9 @@ def test_any_model_works_with_ones_own_score(name: str) -> None:
     policy.update(1, "c", 1.0)
     choice = policy.select(1)
     mean, std = policy.predict(1)
-    assert choice.score == pytest.approx(np.max(mean - 0.5 * std))
+    width = policy.widths(1, np.arange(len(std)), std)
+    assert choice.score == pytest.approx(np.max(mean - width * std))
+    assert np.all((width > 0) & (width <= 0.5))
 
 
 @pytest.mark.parametrize("score", ["ucb", 3, careful.__class__])

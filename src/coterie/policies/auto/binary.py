@@ -182,9 +182,6 @@ class BernoulliPolicy(AutoPolicy):
     def _noise_of(self, hyper: Hyper) -> float:  # noqa: ARG002 - sites have weights of their own
         return 1.0
 
-    def _learnable(self) -> float:
-        return 1.0  # logits have no noise
-
     def _sample(self, t: int, most: int = MOST_PAIRS) -> Index | None:
         """Returns the pairs to look at: all, or those of users drawn at random until there are enough."""
         users = self.trials.user_array()

@@ -15,6 +15,7 @@ from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import Replica
 from coterie.policies.auto.evidence import Together, level_of
+from coterie.policies.auto.exploration import UserVariances, expected_visits, explored_share, reach, rounds_ahead
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -59,8 +60,6 @@ class AutoPolicy(Policy):
     Attributes:
         takes_when_ready: Whether fits are taken by whoever asks for them, not when they are due.
         fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
-        learnable: Which share of the rewards' variance can be learned, as far as that is known beforehand: below 1 for
-            rewards of two values. The width is multiplied by it.
     """
 
     def __init__(self, *, ground: Neighbourhoods, hyper: Hyper, **rest: Any) -> None:
@@ -73,7 +72,6 @@ class AutoPolicy(Policy):
         self.takes_when_ready = self.fits_are_given = False
         self.hyper = hyper
         self.centre = 0.0
-        self.learnable = 1.0
 
     @property
     def ground(self) -> Neighbourhoods:
@@ -103,8 +101,8 @@ class AutoPolicy(Policy):
         """Returns what decisions depend on beside the settings; waits for the fit that goes on, if there is one."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
-        learned |= {"begun_at": self._begun_at, "learnable": self.learnable}
-        out = super().state() | learned | {"normalised": self._normalised, "begun": state_of(self._pending)}
+        learned |= {"begun_at": self._begun_at, "normalised": self._normalised, "begun": state_of(self._pending)}
+        out = super().state() | learned
         if self._model.near < inf:  # its belief tells whether it is one of the kernel that hyperparameters give
             out.pop("kernel", None)
         return out
@@ -114,7 +112,7 @@ class AutoPolicy(Policy):
         self._normalise(state.get("normalised", False))
         super().restore(state)
         self.hyper, self.centre, self._scale = Hyper(**state["hyper"]), state["centre"], state["scale"]
-        self._begun_at, self.learnable = state["begun_at"], state["learnable"]
+        self._begun_at = state["begun_at"]
         self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
         if self.fits:  # the share of the graph follows changes of it
             learned = [self.hyper, self.fits[-1][1]]
@@ -174,7 +172,7 @@ class AutoPolicy(Policy):
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
         learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
-        return learned | {"normalised": self._normalised, "begun_at": self._begun_at, "learnable": self.learnable}
+        return learned | {"normalised": self._normalised, "begun_at": self._begun_at}
 
     def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
@@ -312,18 +310,17 @@ class AutoPolicy(Policy):
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
         return Prior.of(self.ground, variance, noise_share=noise_share_of(self._model.history, variance))
 
-    def _learnable(self) -> float:
-        """Returns which share of the rewards' variance can be learned, as far as that is known beforehand."""
-        history = self._model.history
-        return 1 - (noise_share_of(history, centre_and_variance(history)[1]) or 0.0) if len(history) else 1.0
-
-    def widths(self, arms: Any, std: Array) -> float | Array:
-        """Returns what std is multiplied by: the width, less where most of a reward is noise.
-
-        What is to be learned of a hit with probability p takes so many of them that full optimism costs more than it
-        brings.
-        """
-        return super().widths(arms, std) * self.learnable
+    def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:
+        """Returns what std is multiplied by: what only some users share is explored as far as they come again."""
+        kernel, history, n_users, h = self._model.kernel, self._model.history, self.graph.n_users, self.hyper
+        users = np.atleast_1d(rows).tolist()
+        pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
+        visits = expected_visits(pairs, len(history), n_users, self.n_rewards)
+        others = (reach(self.ground.density, exp(h.ridge)) - 1) * rounds_ahead(self.n_rewards) / n_users
+        graph = np.array([kernel.user_variance(user) for user in users]) - exp(h.own) - exp(h.common)
+        parts = UserVariances(exp(h.own), np.maximum(graph, 0.0))
+        share = explored_share(std, kernel.arm_diag(arms), parts, visits, visits + others)
+        return super().widths(rows, arms, std) * share.reshape(std.shape)
 
     def _noise_of(self, hyper: Hyper) -> float:
         """Returns the noise variance that the model has with these hyperparameters."""
@@ -332,7 +329,6 @@ class AutoPolicy(Policy):
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         """Takes note of what the belief was made with."""
         self.hyper, self.centre, self._scale = hyper, self.centre + shift, self.ground.scale(hyper)
-        self.learnable = self._learnable()
         if t >= FIRST_FIT:
             self.fits = [*self.fits, (t, hyper)]  # a new list: whoever holds the former has what was learned by then
 
@@ -345,7 +341,6 @@ class AutoPolicy(Policy):
     def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper, scale: float) -> None:
         self.hyper, self.centre, self._scale, self._begun_at = hyper, kept["centre"], scale, kept["begun_at"]
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
-        self.learnable = kept["learnable"]
 
     def _normalise(self, normalised: bool) -> None:
         """Takes the kind of Laplacian that hyperparameters were learned with."""

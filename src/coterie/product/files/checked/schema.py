@@ -296,7 +296,6 @@ BELIEF = Fields(
         "begun": Maybe(BEGUN),
         "scale": Real(0),
         "begun_at": Whole(),
-        "learnable": Real(0, 1),
     },
 )
 
