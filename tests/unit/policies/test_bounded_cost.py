@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.algebra import cholesky as factored
 from coterie.models.engines.local import model as local
 from coterie.policies.auto import evidence as evidence_module
-from coterie.policies.auto.fitting import CLIMBS, STEPS
+from coterie.policies.auto.fitting import STEPS
 from coterie.policies.auto.sampling import BLOCK_PAIRS, BLOCKS
 from coterie.problems import draw_rounds, draw_world, random_traits, world_settings
 
@@ -71,7 +71,7 @@ def test_no_call_does_more_than_it_may(number: int, counts: Counts) -> None:
             assert max(counts.evaluations) <= BLOCK_PAIRS
             counts.evaluations.clear()
     for evaluations in fits.values():
-        assert evaluations <= BLOCKS * (STARTS + CLIMBS * TRIALS_A_STEP * (STEPS + 1))
+        assert evaluations <= BLOCKS * (STARTS + TRIALS_A_STEP * (STEPS + 1))
     assert len(fits) <= 11  # at 8, 12, 16, 24, ... 192, 256
     assert fits
 

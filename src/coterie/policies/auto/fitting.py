@@ -12,13 +12,12 @@ from coterie.policies.auto.parts import Hyper, Scales
 
 STEPS = 8  # of a fit beside decisions, which goes on from the last one
 THOROUGH = 25  # of one that stands alone
-CLIMBS = 2  # of that many starts, the best ones
 SHARES = (0.3, 0.2, 0.5)  # of the signal's variance, beforehand: graph, own, common
 BOUND = 4.0  # standard deviations of the prior
 CORNER_SHARE = 0.8
 NOISE_SHARE = 0.35  # of the rewards' variance, beforehand
 SURELY = 0.3  # the spread of the noise of rewards of two values
-RIDGE_STEP = 0.25  # of the logarithm
+RIDGE_STEP = 0.5  # of the logarithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +78,7 @@ def rounded_ridge(ridge: float, start: float) -> float:
 
     Examples:
         >>> rounded_ridge(-0.8, 0.0), rounded_ridge(0.1, 0.2)
-        (-0.75, 0.2)
+        (-1.0, 0.2)
     """
     return start + RIDGE_STEP * round((ridge - start) / RIDGE_STEP)
 
@@ -89,7 +88,7 @@ def fit(
 ) -> tuple[Hyper, float]:
     """Returns the hyperparameters of the highest posterior density found, and its logarithm.
 
-    It climbs from the best two of the start and three corners, of which each has most of the variance in one part: a
+    It climbs from the best of the warm start and three corners, of which each has most of the variance in one part: a
     warm start alone would stay with whatever few rewards seemed to say.
 
     Args:
@@ -97,7 +96,7 @@ def fit(
         prior: Of the hyperparameters.
         start: A warm start.
         corners: Whether to look at the corners too.
-        steps: Of each climb, at most.
+        steps: Of the climb, at most.
     """
     bounds = prior.bounds()
     low, high = np.array(bounds).T
@@ -108,10 +107,7 @@ def fit(
         return (-(value + weight), -(gradient + pull)) if np.isfinite(value) else (1e300, np.zeros(len(point)))
 
     starts = [np.clip(each, low, high) for each in (start, *(prior.corners() if corners else ()))]
-    ranked = sorted(range(len(starts)), key=lambda which: loss(starts[which])[0])
-    found, options = [], {"maxiter": steps}
-    for which in ranked[:CLIMBS]:
-        result = minimize(loss, starts[which], jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-        found.append((float(result.fun), Hyper(*result.x.tolist())))
-    least, best = min(found)
-    return best._replace(ridge=rounded_ridge(best.ridge, prior.centre.ridge)), -least
+    first = min(starts, key=lambda each: loss(each)[0])
+    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
+    best = Hyper(*found.x.tolist())
+    return best._replace(ridge=rounded_ridge(best.ridge, prior.centre.ridge)), -float(found.fun)

@@ -33,7 +33,7 @@ from coterie.models.engines.local.trend import Trend
 from coterie.models.history import History
 from coterie.models.need import require_arms
 
-NEAR = 96  # rows that a decision takes as they are
+NEAR = 64  # rows that a decision takes as they are
 FEATURES = 256  # of the trend, at most
 BLOCK = 64  # rows of a user that are conditioned on together
 RENEWED_AFTER = 2.5  # times the rows that the trend was chosen for: it is chosen anew
