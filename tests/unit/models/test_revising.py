@@ -23,7 +23,7 @@ def make(engine: str, case: Case) -> Model:
 def loses_digits(case: Case) -> bool:
     """Whether observations are too precise beside the prior, or rewards of this size (at most 12 apart) too large."""
     largest = case.kernel.max_variance([])
-    return largest > 1e5 * case.noise_var or 1e4 * np.sqrt(largest) < 12.0
+    return largest > 1e4 * case.noise_var or 1e4 * np.sqrt(largest) < 12.0
 
 
 def everything(model: Model) -> list[Any]:

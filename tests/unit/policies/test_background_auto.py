@@ -47,7 +47,7 @@ def test_it_learns_on_its_own_engine_what_it_does_on_an_exact_one(name: str) -> 
     exact = ct.make_policy(name, graph=graph, arms=ARMS, engine="exact")
     found = ct.make_policy(name, graph=graph, arms=ARMS)
     rng, truth = np.random.default_rng(0), world(40)
-    for _ in range(90):  # all of them are near
+    for _ in range(60):  # all of them are near
         user, arm = int(rng.integers(40)), int(rng.integers(12))
         reward = float(5.0 + truth[user, arm] + 0.3 * rng.normal())
         exact.update(user, arm, reward)

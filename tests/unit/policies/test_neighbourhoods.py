@@ -18,6 +18,7 @@ from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.sampling import (
     BLOCK_PAIRS,
     BLOCKS,
+    LEAST_AROUND,
     draw_samples,
     neighbourhood_laplacian,
     surroundings,
@@ -56,10 +57,13 @@ def test_a_number_can_be_taken_off_the_rewards() -> None:
 
 def test_the_users_around_a_sample_come_ring_by_ring() -> None:
     graph, users = ct.make_graph("ring", 3_000), np.array([10, 11])
-    around = surroundings(graph, users, 0)
+    around = surroundings(graph, users, 400)
     assert around is not None
     assert around[:2].tolist() == [10, 11]
     assert sorted(around.tolist()) == [*range(0, 211), *range(2811, 3000)]  # 199 on either side
+    few = surroundings(graph, users, 0)
+    assert few is not None
+    assert len(few) == LEAST_AROUND
     assert surroundings(GRAPH, users, 0) is None  # everybody
 
 

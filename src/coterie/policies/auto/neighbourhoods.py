@@ -66,6 +66,7 @@ class Neighbourhoods:
         self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last: tuple[float, Array] | None = None
+        self._last_arms: tuple[SmoothAndLinear, Array] | None = None
 
     def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "Neighbourhoods":
         """Returns the same for another graph; the Laplacian stays of the same kind, unless another is named."""
@@ -142,7 +143,7 @@ class Neighbourhoods:
         users = self._user_cov(parts)
         if len(self.features) > MOST_ARMS and not self._matrices:
             return EvaluatedPool(users, arms, self.features)
-        return PoolKernel(users, arms._gram(self.features))
+        return PoolKernel(users, self._arm_cov(arms))
 
     def _user_cov(self, parts: UserParts) -> Array:
         """Returns the covariance of all users. O(users^3), or O(users^2) for the ridge of the last time."""
@@ -152,6 +153,13 @@ class Neighbourhoods:
         cov = parts.scale * last[1] + parts.common
         cov[np.diag_indices_from(cov)] += parts.own
         return np.asarray(cov)
+
+    def _arm_cov(self, arms: SmoothAndLinear) -> Array:
+        """Returns the covariance of all arms. O(arms^2), or nothing for the kernel of the last time."""
+        last = self._last_arms  # read once: a fit may go on in a thread
+        if last is None or last[0] != arms:
+            self._last_arms = last = arms, arms._gram(self.features)
+        return last[1]
 
     def _green(self, ridge: float) -> Array:
         """Returns (L + ridge I)^-1."""

@@ -12,7 +12,7 @@ from coterie.models import History
 
 WHOLE = 400  # users of a graph that is looked at as a whole, however few rewards there are
 MOST_WHOLE, MOST_AROUND = 2_000, 600  # users of a graph looked at as a whole, or else around a sample, at most
-USERS_A_PAIR = 1  # users around a sample, for each pair seen: a decomposition of many is not worth few rewards
+LEAST_AROUND = 128  # users around a sample, at least; else one for each pair: more are not worth their decomposition
 BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # so many samples at most, of so many pairs, each of so many neighbourhoods
 
 Index = NDArray[np.intp]
@@ -91,13 +91,12 @@ def surroundings(graph: UserGraph, users: Index, n_pairs: int) -> Index | None:
     The covariance between two users goes through others: cut off right behind a sample, a graph seems to tie users
     less than it does, and fits make up for that by too small a ridge and a common part.
     """
-    size = max(WHOLE, USERS_A_PAIR * n_pairs)
-    if graph.n_users <= min(size, MOST_WHOLE):
+    if graph.n_users <= min(max(WHOLE, n_pairs), MOST_WHOLE):
         return None
     out, ring = [users], users
     met = np.zeros(graph.n_users, dtype=bool)
     met[users] = True
-    left = min(size, MOST_AROUND) - len(users)
+    left = min(max(LEAST_AROUND, n_pairs), MOST_AROUND) - len(users)
     while left > 0:
         edges = graph.weights[ring]
         ties = np.bincount(edges.indices, edges.data, minlength=graph.n_users)

@@ -12,6 +12,9 @@ with Q the residual's covariance of the near rows plus noise and r that with the
 rows than are near, it is the exact posterior; beyond, given the trend, leaving rows out of the residual makes a belief
 wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds, a reward
 features^2: neither depends on how many users, arms or rewards there are, but for a look at who is near.
+
+The trend is chosen by the reward that makes more rows than are near, and by every rebuild: a fit of `auto-*` makes a
+model anew beside the decisions, so that its trend follows the rewards at no cost to a call.
 """
 
 from functools import partial
@@ -36,8 +39,6 @@ from coterie.models.need import require_arms
 NEAR = 64  # rows that a decision takes as they are
 FEATURES = 256  # of the trend, at most
 BLOCK = 64  # rows of a user that are conditioned on together
-RENEWED_AFTER = 2.5  # times the rows that the trend was chosen for: it is chosen anew
-MOST_RENEWED = 1_000  # rows beyond which a reward does not choose it anew: fits do, beside the decisions
 
 
 class _Near(NamedTuple):
@@ -250,8 +251,8 @@ class LocalModel(ConditionedModel):
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
         self._follow_history(user, int(arm), known)
-        if self._renewal_is_due():
-            self._renew()
+        if self._trend is None and self._users.size > self.near_rows:
+            self._take(self._fresh())  # or raises: a belief with a trend is another belief
 
     def _follow_history(self, user: int, arm: int, known: int | None) -> None:
         """Takes over the row that has just changed."""
@@ -319,15 +320,6 @@ class LocalModel(ConditionedModel):
         merged.merge(before)
         merged.merge(batch)
         self.relearn(merged)
-
-    def _renewal_is_due(self) -> bool:
-        rows = self._users.size
-        if self._trend is None:
-            return rows > self.near_rows
-        return RENEWED_AFTER * len(self._chosen_for) < rows <= MOST_RENEWED
-
-    def _renew(self) -> None:
-        self._take(self._fresh())  # or raises: another trend is another belief
 
     # Reading
 

@@ -14,6 +14,7 @@ from coterie.contracts import Array
 from coterie.kernels.joint import Index, OnPool
 
 MOST_INDUCING = 256  # users, and arms, whose eigenfunctions are computed
+ARMS_A_ROW = 2  # arms whose eigenfunctions are computed, for each row: more are not worth few rows
 MOST_MODES = 96  # of users, and of arms
 LEAST_SHARE = 1e-9  # of the largest eigenvalue; below it a mode is rounding
 TINY = 1e-300
@@ -105,11 +106,11 @@ def _arm_modes(kernel: OnPool, arms: Index, counts: Array) -> tuple[Array, Index
     n_arms = kernel.n_arms
     visits = np.bincount(arms, weights=counts, minlength=n_arms)
     weights = SEEN_SHARE * visits / visits.sum() + (1 - SEEN_SHARE) / n_arms
-    inducing = np.arange(n_arms)
-    if n_arms > MOST_INDUCING:
-        half = MOST_INDUCING // 2
+    inducing, most = np.arange(n_arms), min(MOST_INDUCING, ARMS_A_ROW * len(arms))
+    if n_arms > most:
+        half = most // 2
         often = np.argsort(-visits, kind="stable")[:half]
-        spaced = np.linspace(0, n_arms - 1, MOST_INDUCING - half).astype(np.intp)
+        spaced = np.linspace(0, n_arms - 1, most - half).astype(np.intp)
         inducing = np.union1d(often, spaced)
         weights = np.maximum(weights[inducing], 1 / n_arms)
     values, functions = _modes(kernel.arm_cross(inducing, inducing), weights)
