@@ -38,8 +38,9 @@ def everything(model: Model) -> list[Any]:
 
 
 def assert_same(model: Model, other: Model) -> None:
+    square = other.history.largest**2 / other.noise_var  # the evidence is a sum of terms of this size
     for mine, theirs in zip(everything(model), everything(other), strict=True):
-        scale = max(1.0, float(np.max(np.abs(theirs), initial=0.0)))
+        scale = max(1.0, 0.01 * square, float(np.max(np.abs(theirs), initial=0.0)))
         np.testing.assert_allclose(mine, theirs, atol=1e-9 * scale, rtol=0)
 
 
