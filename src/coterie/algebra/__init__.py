@@ -2,7 +2,7 @@
 
 from coterie.algebra.blocks import BlockWeights
 from coterie.algebra.covariance import PendingCovariance
-from coterie.algebra.factor import JitterLog, cholesky, log_det_of_factor, solve_lower
+from coterie.algebra.factor import JitterLog, cholesky, log_det_of_factor, mirror, solve_lower
 from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError
 from coterie.algebra.panels import PanelCholesky
 
@@ -16,5 +16,6 @@ __all__ = [
     "PendingCovariance",
     "cholesky",
     "log_det_of_factor",
+    "mirror",
     "solve_lower",
 ]

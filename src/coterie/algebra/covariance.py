@@ -12,6 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
+from coterie.algebra.factor import mirror
+
 Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
@@ -97,8 +99,7 @@ class PendingCovariance:
         return out
 
     def _stored_block(self, start: int, end: int) -> Array:
-        lower = np.tril(self._matrix[start:end, start:end])
-        return np.asarray(lower + np.tril(lower, -1).T)
+        return mirror(self._matrix[start:end, start:end].copy())
 
     def commit(self) -> None:
         """Takes off `v v'` for v what the array from `next_column` holds now. O(N^2 / 2) amortised."""

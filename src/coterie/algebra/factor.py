@@ -12,6 +12,7 @@ Array = NDArray[np.float64]
 
 FIRST_JITTER = 1e-14
 LAST_JITTER = 1e-8
+MIRRORED = 256  # rows that are mirrored at a time
 
 
 @dataclass(slots=True)
@@ -65,6 +66,22 @@ def _factor(matrix: Array) -> Array | None:
     factor, info = lapack.dpotrf(matrix, lower=1, clean=1)
     # LAPACK does not notice NaN off the diagonal, nor infinity: both reach the factor's diagonal.
     return np.asarray(factor) if info == 0 and np.isfinite(factor.diagonal()).all() else None
+
+
+def mirror(matrix: Array) -> Array:
+    """Returns the matrix with its lower triangle copied onto the upper one, in its place: no second one is made.
+
+    Examples:
+        >>> mirror(np.array([[1.0, 9.0], [2.0, 3.0]]))
+        array([[1., 2.],
+               [2., 3.]])
+    """
+    for start in range(0, len(matrix), MIRRORED):
+        end = start + MIRRORED
+        square = matrix[start:end, start:end]
+        square[...] = np.tril(square) + np.tril(square, -1).T
+        matrix[start:end, end:] = matrix[end:, start:end].T
+    return matrix
 
 
 def solve_lower(factor: Array, right: Array) -> Array:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 from scipy.linalg import lapack
 
+from coterie.algebra import mirror
 from coterie.contracts import Array
 from coterie.errors import KernelError
 from coterie.graphs import UserGraph
@@ -210,7 +211,7 @@ class AdditiveKernel(EvaluatedPool):
                 "the Laplacian of a neighbourhood has no Cholesky factor", "a ridge is large enough", "Raise the ridge"
             )
         inverse, _ = lapack.dpotri(factor, lower=1)
-        cov = self.parts.scale * (np.tril(inverse) + np.tril(inverse, -1).T) + self.parts.common
+        cov = self.parts.scale * mirror(inverse) + self.parts.common
         cov[np.diag_indices_from(cov)] += self.parts.own
         return np.asarray(cov)
 

@@ -13,6 +13,7 @@ from math import exp
 import numpy as np
 from scipy.linalg import lapack
 
+from coterie.algebra import mirror
 from coterie.contracts import Array
 from coterie.errors import FactorisationError
 from coterie.graphs import UserGraph
@@ -150,9 +151,10 @@ class Neighbourhoods:
         ridge, last = parts.ridge, self._last  # read once: a fit may go on in a thread
         if last is None or last[0] != ridge:
             self._last = last = ridge, self._green(ridge)
-        cov = parts.scale * last[1] + parts.common
+        cov = parts.scale * last[1]
+        cov += parts.common
         cov[np.diag_indices_from(cov)] += parts.own
-        return np.asarray(cov)
+        return cov
 
     def _arm_cov(self, arms: SmoothAndLinear) -> Array:
         """Returns the covariance of all arms. O(arms^2), or nothing for the kernel of the last time."""
@@ -170,8 +172,7 @@ class Neighbourhoods:
             raise FactorisationError(
                 f"a ridge of {ridge:.3g} drowns beside the edges", "L + ridge I has a factor", "Fit again later"
             )
-        lower = np.tril(lapack.dpotri(factor, lower=1, overwrite_c=1)[0])
-        return np.asarray(lower + np.tril(lower, -1).T)
+        return mirror(lapack.dpotri(factor, lower=1, overwrite_c=1)[0])
 
     def _parts(self, spectrum: Spectrum, features: Array) -> Parts:
         return Parts.made(spectrum, self.density, features, self._mean_square)
