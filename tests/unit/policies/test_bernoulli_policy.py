@@ -8,7 +8,8 @@ import pytest
 import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError, RewardError, UnknownNameError
 from coterie.models import History
-from coterie.policies.auto import BernoulliPolicy
+from coterie.policies.auto import BernoulliPolicy, binary
+from coterie.policies.auto.bernoulli import settled
 from coterie.policies.auto.binary import MOST_PAIRS
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
@@ -174,6 +175,31 @@ def test_beyond_many_pairs_a_fit_looks_at_a_sample() -> None:
     rows = policy._sample(1000, MOST_PAIRS)
     assert rows is not None
     assert len(rows) == MOST_PAIRS
+
+
+def test_beyond_many_pairs_sites_stay_as_they_were_made_and_no_call_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    arms, rng, sizes = ct.ArmPool(np.random.default_rng(0).normal(size=(30, 2))), np.random.default_rng(1), []
+
+    def noted(gram: np.ndarray, *rest: Any) -> Any:
+        sizes.append(len(gram))
+        return settled(gram, *rest)
+
+    monkeypatch.setattr(binary, "settled", noted)
+    graph = ct.make_graph("ring", 30)
+    policy = ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli")
+    assert isinstance(policy, BernoulliPolicy)
+    truth = 1 / (1 + np.exp(-2 * arms.features[:, 0]))
+    for user, arm in rng.permutation([(u, a) for u in range(30) for a in range(0, 30, 2)]).tolist():
+        policy.update(user, arm, float(rng.random() < truth[arm]))
+    assert len(policy.trials) == 450
+    assert max(sizes) == binary.MOST_SETTLED
+    one = policy.predict(3)[0]
+    assert np.abs(one - truth).mean() < 0.1
+    other = ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli")
+    other.relearn_as(policy.kept() or {}, policy.trials)
+    assert other.n_rewards == policy.n_rewards
+    np.testing.assert_allclose(other.predict(3)[0], one, atol=0.15)
+    assert max(sizes) == binary.MOST_SETTLED
 
 
 def test_a_likelihood_is_known_and_only_for_auto() -> None:
