@@ -33,19 +33,20 @@ def measured(n_users: int, policy: str, *, clicks: bool, rounds: int = ROUNDS) -
     taste = rng.normal(size=(n_users // 50 + 1, DIMENSION))
     before, start = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, perf_counter()
     bandit = ct.Bandit(graph=graph, arms=ct.ArmPool(features), policy=policy, seed=0)
-    made, wall, own = perf_counter() - start, [], []
+    made, wall = perf_counter() - start, list[float]()
+    own: dict[str, list[float]] = {"decide": [], "reward": []}
     for _ in range(rounds):
         user, shown = int(rng.integers(min(n_users, ACTIVE))), rng.choice(ARMS, SHOWN, replace=False).tolist()
         began = perf_counter(), thread_time()
         choice = bandit.decide(user, shown)
         wall.append(perf_counter() - began[0])
-        own.append(thread_time() - began[1])
+        own["decide"].append(thread_time() - began[1])
         value = np.tanh(features[int(str(choice.arm))] @ taste[user // 50] / 3)
         reward = float(rng.random() < (value + 1) / 2) if clicks else float(value + 0.3 * rng.normal())
         began = perf_counter(), thread_time()
         bandit.reward(choice.id, reward)
         wall.append(perf_counter() - began[0])
-        own.append(thread_time() - began[1])
+        own["reward"].append(thread_time() - began[1])
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return {
         "users": n_users,
@@ -53,7 +54,8 @@ def measured(n_users: int, policy: str, *, clicks: bool, rounds: int = ROUNDS) -
         "clicks": clicks,
         "made": made,
         "wall": quantiles(wall),
-        "own": quantiles(own),
+        "own": quantiles(own["decide"] + own["reward"]),
+        **{name: quantiles(each) for name, each in own.items()},
         "round_ms": 1e3 * sum(wall) / rounds,
         "more_mib": (peak - before) / 1024,
     }

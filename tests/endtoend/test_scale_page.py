@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from benchmarks.large import __main__ as command
 from benchmarks.large.cases import CASES, Case, play_key
-from benchmarks.large.page import write_page
+from benchmarks.large.page import defaults_table, write_page
 from benchmarks.large.store import Kept
 
 pytest.importorskip("numba")
@@ -48,3 +48,12 @@ def test_runs_outlive_the_process_and_are_not_made_again(tmp_path: Path, monkeyp
 
 def test_every_case_has_a_name_of_its_own() -> None:
     assert len({case.key for case in CASES}) == len(CASES)
+
+
+def test_defaults_stand_there_as_they_were_measured() -> None:
+    call = {"p50": 0.5, "p99": 1.25, "longest": 12.0}
+    few = {"users": 300, "policy": "auto-ucb", "clicks": False, "decide": call, "reward": call}
+    few |= {"round_ms": 1.0, "more_mib": 9.0}
+    page = defaults_table([few, few | {"users": 10_000}, few | {"users": 10_000, "clicks": True}])
+    assert page.count("| 10,000 | auto-ucb | 0.5 | 1.25 | 12 | 0.5 | 1.25 | 12 | 1 | 9 |") == 1
+    assert "300" not in page
