@@ -10,12 +10,12 @@ import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.learner import is_constant, is_two_valued
 from coterie.policies.auto.levels import is_uneven
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.sampling import neighbourhood_laplacian
 from coterie.policies.auto.spectra import lanczos_density
+from coterie.policies.auto.statistics import is_constant, is_two_valued
 
 UNEVEN, EVEN = ct.make_graph("barabasi-albert", 40, seed=2), ct.make_graph("sbm", 40, seed=2)
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))

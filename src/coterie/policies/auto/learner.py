@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import LEAST_SPREAD, Array
+from coterie.contracts import Array
 from coterie.errors import FAILURES
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
@@ -20,6 +20,7 @@ from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.pending import Found, PendingFit, pending_of, state_of
+from coterie.policies.auto.statistics import centre_and_variance, is_constant, noise_share_of
 from coterie.policies.considered import Considered
 from coterie.policies.fitting import gathered
 from coterie.policies.policy import Policy
@@ -29,7 +30,6 @@ from coterie.policies.same import check_same
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
 KEPT = tuple(name for name in Hyper._fields if name != "graph")  # of hyperparameters, when the graph changes
-LOGIT_SPREAD = 1.5
 LATER = 16  # a fit begun after t rewards is due after t / 16 more
 
 
@@ -379,59 +379,6 @@ def _made(ground: Neighbourhoods, replica: Replica | None, hyper: Hyper, seen: d
     model = replica(kernel, noise_var=hyper.noise_var)
     model.relearn(History.restored(seen, kernel.key))
     return model
-
-
-def centre_and_variance(history: History) -> tuple[float, float]:
-    """Returns the mean of all rewards and their variance about it; 1 where they are as good as equal."""
-    counts, means = history.count_array(), history.mean_array()
-    centre = float(counts @ means / counts.sum())
-    about = means - centre
-    variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
-    return centre, variance if variance > LEAST_SPREAD**2 else 1.0
-
-
-def is_constant(history: History) -> bool:
-    """Returns whether all rewards are as good as equal: nothing can be learned of kernels from them."""
-    spread, scatter = np.ptp(history.mean_array()), np.max(history.scatters, initial=0.0)
-    return bool(spread < LEAST_SPREAD and scatter < LEAST_SPREAD**2)
-
-
-def is_two_valued(history: History) -> bool:
-    """Returns whether every reward is one of two values, and both have come.
-
-    Of values a and b, n rewards with mean m have the sum of squares n (m - a) (b - m) about it, and others less.
-
-    Examples:
-        >>> history = History()
-        >>> for arm, reward in [(0, 1.0), (0, 0.0), (1, 0.0), (2, 1.0)]: history.add(arm, 0, arm, reward)
-        >>> is_two_valued(history)
-        True
-        >>> history.add(3, 0, 3, 0.5)
-        >>> is_two_valued(history)
-        False
-    """
-    means, scatters = history.mean_array(), np.asarray(history.scatters)
-    low, high = float(means.min()), float(means.max())
-    about = history.count_array() * (means - low) * (high - means)
-    return low < high and bool(np.all(np.abs(scatters - about) <= 1e-9 * history.count_array() * (high - low) ** 2))
-
-
-def noise_share_of(history: History, variance: float) -> float | None:
-    """Returns how much of the rewards' variance is noise, where they are one of two values; else None.
-
-    Of a hit with probability p, p (1 - p) is left however well p is known. Where logits spread by 1.5 about that of the
-    mean, what is left is about 1 / (1 + 1.5^2 v) of the variance v of rewards of 0 and 1.
-
-    Examples:
-        >>> history = History()
-        >>> for arm, reward in [(0, 1.0), (1, 0.0)]: history.add(arm, 0, arm, reward)
-        >>> noise_share_of(history, 0.25)
-        0.64
-    """
-    apart = float(np.ptp(history.mean_array()))
-    if apart < LEAST_SPREAD or not is_two_valued(history):
-        return None
-    return 1 / (1 + LOGIT_SPREAD**2 * variance / apart**2)
 
 
 def fit_is_due(t: int) -> bool:

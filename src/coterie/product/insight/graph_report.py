@@ -18,10 +18,10 @@ from coterie.models import History
 from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fitting import THOROUGH, Prior, fit
-from coterie.policies.auto.learner import centre_and_variance, noise_share_of
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.sampling import Sample, draw_samples
+from coterie.policies.auto.statistics import centre_and_variance, noise_share_of
 
 PERMUTATIONS = 199
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one

@@ -8,9 +8,9 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining, Together
 from coterie.policies.auto.fitting import THOROUGH, Prior, fit
-from coterie.policies.auto.learner import centre_and_variance
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.statistics import centre_and_variance
 from coterie.runs.diagnosis.neighbourhoods import Seen
 
 FIRST_BLOCKS = 1  # from which the climb starts
