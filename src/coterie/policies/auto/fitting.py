@@ -46,7 +46,7 @@ class Prior:
         left = 1.0 if noise_share is None else 1 - noise_share
         graph, own, common = (log(share * left * variance) for share in SHARES)
         centre = Hyper(graph, own, common, ridge, lengthscale, -1.0, log(0.1), log(of_noise * variance))
-        spread = Hyper(1.5, 2.0, 1.0, 1.5, 1.0, 2.0, 2.0, 0.8 if noise_share is None else SURELY)
+        spread = Hyper(1.5, 2.0, 1.0, 1.5, 0.5, 2.0, 2.0, 0.8 if noise_share is None else SURELY)
         return cls(centre, spread)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
