@@ -19,6 +19,7 @@ from coterie.errors import (
     UnknownUserError,
 )
 from coterie.policies.auto import binary, learner
+from coterie.policies.auto.fitting import fit
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -227,14 +228,16 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
 
     def noted(begins: Any) -> Any:
         def begun(*args: Any, **rest: Any) -> Any:
-            fitted.append(bandit.n_rewards)
+            if threading.current_thread() is threading.main_thread():
+                fitted.append(bandit.n_rewards)
             return begins(*args, **rest)
 
         return begun
 
     # Of a fit in a thread, when it begins: when it is computed depends on the machine.
     monkeypatch.setattr(learner.AutoPolicy, "_begun_fit", noted(learner.AutoPolicy._begun_fit))
-    monkeypatch.setattr(binary, "fit", noted(binary.fit))
+    for module in (learner, binary):
+        monkeypatch.setattr(module, "fit", noted(fit))
     for number in range(70):
         decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])
         bandit.reward(decision.id, float(number % 3 == 0))
