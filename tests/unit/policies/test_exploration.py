@@ -1,4 +1,4 @@
-"""What only some users have in common is explored as far as they come again."""
+"""What is found out is explored as far as it is of use again."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,14 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.policies.auto import AutoPolicy
-from coterie.policies.auto.exploration import ENOUGH, UserVariances, expected_visits, explored_share, reach
+from coterie.policies.auto.exploration import (
+    RoundsOfUse,
+    UserVariances,
+    expected_visits,
+    explored_widths,
+    reach,
+    worth,
+)
 from coterie.policies.auto.parts import Density
 
 
@@ -32,24 +39,29 @@ def test_a_user_shares_the_graph_part_with_everybody_where_all_are_tied_and_with
     assert reach(tied, 0.5) == pytest.approx(10, rel=1e-3)
 
 
-def test_what_all_have_in_common_is_explored_in_full_and_what_is_a_users_own_by_visits() -> None:
-    std, arm_variance = np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([4.0, 1.0])
-    visits = np.array([ENOUGH, 3.0 * ENOUGH])
-    nothing, everything = UserVariances(0.0, np.zeros(2)), UserVariances(1.0, np.zeros(2))
-    np.testing.assert_array_equal(explored_share(std, arm_variance, nothing, visits, visits), np.ones((2, 2)))
-    own = explored_share(std, arm_variance, everything, visits, visits)
-    np.testing.assert_allclose(own**2, [[0.5, 0.5], [0.75, 0.75]])
-    graph = UserVariances(0.0, np.ones(2))
-    np.testing.assert_allclose(explored_share(std, arm_variance, graph, visits, visits), own)
-    wide = explored_share(std, arm_variance, graph, visits, 1e12 * visits)
-    np.testing.assert_allclose(wide, 1.0)
+def test_each_part_has_the_width_of_its_rounds_of_use() -> None:
+    std, arm_variance, rounds = np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([4.0, 1.0]), np.array([80.0, 240.0])
+    common, own, graph = UserVariances(0.0, np.zeros(2)), UserVariances(1.0, np.zeros(2)), UserVariances(0.0, np.ones(2))
+    use, in_common = RoundsOfUse(1_000.0, rounds, rounds), np.full((2, 2), worth(1_000.0))
+    own_squared = np.repeat(worth(rounds)[:, None], 2, axis=1)
+    np.testing.assert_allclose(explored_widths(std, arm_variance, common, use) ** 2, in_common)
+    np.testing.assert_allclose(explored_widths(std, arm_variance, own, use) ** 2, own_squared)
+    np.testing.assert_allclose(explored_widths(std, arm_variance, graph, use) ** 2, own_squared)
+    widely = RoundsOfUse(1_000.0, rounds, np.full(2, 5_000.0))
+    np.testing.assert_allclose(explored_widths(std, arm_variance, graph, widely) ** 2, in_common)
 
 
-def test_a_share_never_falls_below_that_of_the_visits_however_little_is_left_to_learn() -> None:
-    share = explored_share(
-        np.array([[1e-9]]), np.ones(1), UserVariances(1.0, np.ones(1)), np.full(1, ENOUGH), np.full(1, ENOUGH)
-    )
-    assert share == pytest.approx(np.sqrt(0.5))
+def test_a_width_never_falls_below_that_of_the_users_visits_however_little_is_left_to_learn() -> None:
+    use = RoundsOfUse(1_000.0, np.full(1, 50.0), np.full(1, 50.0))
+    found = explored_widths(np.array([[1e-9]]), np.ones(1), UserVariances(1.0, np.ones(1)), use)
+    assert found.item() ** 2 == pytest.approx(float(worth(50.0)))
+
+
+def test_arms_that_are_always_shown_are_explored_wider_than_a_few_of_many() -> None:
+    rng, graph = np.random.default_rng(0), ct.make_graph("sbm", 20, seed=1)
+    policy = ct.make_policy("auto-ucb", graph=graph, arms=ct.ArmPool(rng.normal(size=(30, 3))), seed=0)
+    all_shown, few_shown = (np.asarray(policy.widths(0, np.arange(n), np.ones(n))) for n in (30, 3))
+    assert (all_shown[:3] > few_shown).all()
 
 
 def test_a_user_who_came_often_is_explored_wider_than_one_who_never_did() -> None:

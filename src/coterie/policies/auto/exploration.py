@@ -1,9 +1,10 @@
-"""How far what only some users have in common is worth exploring: as far as they come again.
+"""How far a posterior std is worth exploring: as far as what is found out is of use again.
 
-UCB adds a width times the posterior std. That pays where what is found out is used again. What all users have in common
-is used in every round to come; what is one user's own only when that user comes again, which may be never. So of the
-posterior variance the prior variance of a part is left out in proportion to 1 - visits / (visits + `ENOUGH`), visits
-being how often those who share the part are expected to come.
+UCB adds a width times the posterior std. That pays where what is found out is used again: for what all users have in
+common whenever the arm is shown, for what is one user's own only when that user comes again, which may be never. So the
+width of each part goes by the rounds in which it is of use: its square is log(1 + rounds / `ENOUGH`), which grows with
+the horizon as an optimal index of one arm does. The posterior variance is not known part by part: of all of it, explored
+as what is common, the prior variance of the others is left out as far as they are worth less.
 """
 
 from typing import NamedTuple
@@ -15,7 +16,7 @@ from coterie.policies.auto.parts import Density
 
 AHEAD = 1_000  # rounds to come, at least; otherwise as many as have been
 UNSEEN = 100  # pairs that the users who never came count as, at least; otherwise as many as have been seen
-ENOUGH = 80  # visits to come that make half of a part worth exploring
+ENOUGH = 80  # rounds of use that give a width of sqrt(log 2)
 TINY = 1e-300
 
 
@@ -28,6 +29,20 @@ class UserVariances(NamedTuple):
     """
 
     own: float
+    graph: Array
+
+
+class RoundsOfUse(NamedTuple):
+    """In how many rounds to come what is found out of an arm is of use.
+
+    Attributes:
+        common: If all users have it in common.
+        own: If it is a user's own, for each user.
+        graph: If the users around have it in common, for each user.
+    """
+
+    common: float
+    own: Array
     graph: Array
 
 
@@ -60,17 +75,27 @@ def reach(density: Density, ridge: float) -> float:
     return float(density.weights @ (gains * gains)) / float(density.weights @ gains) ** 2
 
 
-def explored_share(std: Array, arm_variance: Array, variances: UserVariances, visits: Array, around: Array) -> Array:
-    """Returns which share of the posterior std is worth exploring.
+def worth(rounds: float | Array) -> Array:
+    """Returns the square of the width for what is of use in so many rounds.
+
+    Examples:
+        >>> np.sqrt(worth(np.array([8.0, 80.0, 1000.0, 100_000.0]))).round(2)
+        array([0.31, 0.83, 1.61, 2.67])
+    """
+    return np.asarray(np.log1p(np.asarray(rounds) / ENOUGH))
+
+
+def explored_widths(std: Array, arm_variance: Array, variances: UserVariances, use: RoundsOfUse) -> Array:
+    """Returns the widths that posterior stds are worth.
 
     Args:
         std: Of each arm, a row for each user.
         arm_variance: Of each arm, in units of the users' variances.
         variances: Of the users' parts.
-        visits: How often each user is expected to come.
-        around: How often those who share the user's graph part are.
+        use: Of the parts.
     """
-    idle, idle_around = (ENOUGH / (each + ENOUGH) for each in (visits, around))
+    most = worth(use.common)
+    idle, idle_around = (np.maximum(1 - worth(each) / most, 0.0) for each in (use.own, use.graph))
     left_out = np.multiply.outer(variances.own * idle + variances.graph * idle_around, arm_variance)
     left_out /= np.maximum(std * std, TINY)
-    return np.asarray(np.sqrt(1 - np.minimum(left_out, np.asarray(idle)[..., None])))
+    return np.asarray(np.sqrt(most * (1 - np.minimum(left_out, idle[..., None]))))

@@ -15,7 +15,14 @@ from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import Replica
 from coterie.policies.auto.evidence import Together, level_of
-from coterie.policies.auto.exploration import UserVariances, expected_visits, explored_share, reach, rounds_ahead
+from coterie.policies.auto.exploration import (
+    RoundsOfUse,
+    UserVariances,
+    expected_visits,
+    explored_widths,
+    reach,
+    rounds_ahead,
+)
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -311,16 +318,18 @@ class AutoPolicy(Policy):
         return Prior.of(self.ground, variance, noise_share=noise_share_of(self._model.history, variance))
 
     def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:
-        """Returns what std is multiplied by: what only some users share is explored as far as they come again."""
+        """Returns what std is multiplied by: each part is explored as far as what is found out is of use again."""
         kernel, history, n_users, h = self._model.kernel, self._model.history, self.graph.n_users, self.hyper
         users = np.atleast_1d(rows).tolist()
+        shown = std.shape[-1] / len(self.ground.features)  # how likely an arm is to be shown again
+        ahead = shown * rounds_ahead(self.n_rewards)
         pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
-        visits = expected_visits(pairs, len(history), n_users, self.n_rewards)
-        others = (reach(self.ground.density, exp(h.ridge)) - 1) * rounds_ahead(self.n_rewards) / n_users
+        visits = shown * expected_visits(pairs, len(history), n_users, self.n_rewards)
+        others = (reach(self.ground.density, exp(h.ridge)) - 1) * ahead / n_users
         graph = np.array([kernel.user_variance(user) for user in users]) - exp(h.own) - exp(h.common)
         parts = UserVariances(exp(h.own), np.maximum(graph, 0.0))
-        share = explored_share(std, kernel.arm_diag(arms), parts, visits, visits + others)
-        return super().widths(rows, arms, std) * share.reshape(std.shape)
+        found = explored_widths(std, kernel.arm_diag(arms), parts, RoundsOfUse(ahead, visits, visits + others))
+        return super().widths(rows, arms, std) * found.reshape(std.shape)
 
     def _noise_of(self, hyper: Hyper) -> float:
         """Returns the noise variance that the model has with these hyperparameters."""
