@@ -41,7 +41,11 @@ def test_a_user_shares_the_graph_part_with_everybody_where_all_are_tied_and_with
 
 def test_each_part_has_the_width_of_its_rounds_of_use() -> None:
     std, arm_variance, rounds = np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([4.0, 1.0]), np.array([80.0, 240.0])
-    common, own, graph = UserVariances(0.0, np.zeros(2)), UserVariances(1.0, np.zeros(2)), UserVariances(0.0, np.ones(2))
+    common, own, graph = (
+        UserVariances(0.0, np.zeros(2)),
+        UserVariances(1.0, np.zeros(2)),
+        UserVariances(0.0, np.ones(2)),
+    )
     use, in_common = RoundsOfUse(1_000.0, rounds, rounds), np.full((2, 2), worth(1_000.0))
     own_squared = np.repeat(worth(rounds)[:, None], 2, axis=1)
     np.testing.assert_allclose(explored_widths(std, arm_variance, common, use) ** 2, in_common)

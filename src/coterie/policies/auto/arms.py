@@ -1,6 +1,7 @@
 """How `auto` sees arms: features in units of their own spread, a smooth and a linear kernel of them, and a level."""
 
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 
@@ -50,6 +51,10 @@ class SmoothAndLinear(ArmKernel):
     smooth: float
     linear: float
     level: float
+
+    def times(self, variance: float) -> Self:
+        """Returns the kernel of this many times the variance."""
+        return type(self)(self.lengthscale, self.smooth * variance, self.linear * variance, self.level * variance)
 
     def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
         products: FloatArray = X @ Z.T

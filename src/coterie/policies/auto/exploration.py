@@ -3,8 +3,8 @@
 UCB adds a width times the posterior std. That pays where what is found out is used again: for what all users have in
 common whenever the arm is shown, for what is one user's own only when that user comes again, which may be never. So the
 width of each part goes by the rounds in which it is of use: its square is log(1 + rounds / `ENOUGH`), which grows with
-the horizon as an optimal index of one arm does. The posterior variance is not known part by part: of all of it, explored
-as what is common, the prior variance of the others is left out as far as they are worth less.
+the horizon as an optimal index of one arm does. The posterior variance is not known part by part: all of it is explored
+as what is common is, less the prior variance of the other parts as far as they are worth less.
 """
 
 from typing import NamedTuple

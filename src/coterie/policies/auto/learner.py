@@ -326,8 +326,9 @@ class AutoPolicy(Policy):
         pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
         visits = shown * expected_visits(pairs, len(history), n_users, self.n_rewards)
         others = (reach(self.ground.density, exp(h.ridge)) - 1) * ahead / n_users
-        graph = np.array([kernel.user_variance(user) for user in users]) - exp(h.own) - exp(h.common)
-        parts = UserVariances(exp(h.own), np.maximum(graph, 0.0))
+        shares = h.shares()
+        graph = np.array([kernel.user_variance(user) for user in users]) - shares["own"] - shares["common"]
+        parts = UserVariances(shares["own"], np.maximum(graph, 0.0))
         found = explored_widths(std, kernel.arm_diag(arms), parts, RoundsOfUse(ahead, visits, visits + others))
         return super().widths(rows, arms, std) * found.reshape(std.shape)
 

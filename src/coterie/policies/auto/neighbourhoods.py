@@ -66,7 +66,8 @@ class Neighbourhoods:
         self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
         self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
-        self._last: tuple[float, Array] | None = None
+        self._last_green: tuple[float, Array] | None = None
+        self._last_users: tuple[UserParts, Array] | None = None
         self._last_arms: tuple[SmoothAndLinear, Array] | None = None
 
     def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "Neighbourhoods":
@@ -75,7 +76,8 @@ class Neighbourhoods:
         for name in ("density", "_spectrum", "parts"):
             out.__dict__.pop(name, None)
         out.graph, out.normalised = graph, self.normalised if normalised is None else normalised
-        out.mean_degree, out._last = mean_of_diagonal(graph, normalised=out.normalised), None
+        out.mean_degree = mean_of_diagonal(graph, normalised=out.normalised)
+        out._last_green = out._last_users = None
         return out
 
     def key(self, user: int, arm: int) -> int:
@@ -132,29 +134,33 @@ class Neighbourhoods:
     def kernel(self, hyper: Hyper, scale: float | None = None) -> PoolKernel | EvaluatedPool:
         """Returns the joint kernel, with this scale of the graph part if given; matrices only where they are small.
 
+        Users have unit variance and arms that of all, so that the matrix of the users stays the same while the first
+        rewards tell only how large rewards are.
+
         Raises where the ridge, learned on another graph perhaps, is nothing beside the edges of this one.
         """
         check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
         scale = self.scale(hyper) if scale is None else scale
-        parts = UserParts(scale, exp(hyper.ridge), exp(hyper.own), exp(hyper.common), self.normalised)
-        w, slope = hyper.linear_share, 1 / self._mean_square if self._mean_square > 0 else 0.0
-        arms = SmoothAndLinear(exp(hyper.lengthscale), 1 - w, w * slope, exp(hyper.offset))
+        variance, w, slope = hyper.variance, hyper.linear_share, 1 / self._mean_square if self._mean_square > 0 else 0.0
+        graph, own, common = (_rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
+        parts = UserParts(graph, exp(hyper.ridge), own, common, self.normalised)
+        unit = SmoothAndLinear(exp(hyper.lengthscale), 1 - w, w * slope, exp(hyper.offset))
         if self.graph.n_users > MOST_USERS and not self._matrices:
-            return AdditiveKernel(self.graph, parts, arms, self.features)
+            return AdditiveKernel(self.graph, parts, unit.times(variance), self.features)
         users = self._user_cov(parts)
         if len(self.features) > MOST_ARMS and not self._matrices:
-            return EvaluatedPool(users, arms, self.features)
-        return PoolKernel(users, self._arm_cov(arms))
+            return EvaluatedPool(users, unit.times(variance), self.features)
+        return PoolKernel(users, variance * self._arm_cov(unit))
 
     def _user_cov(self, parts: UserParts) -> Array:
-        """Returns the covariance of all users. O(users^3), or O(users^2) for the ridge of the last time."""
-        ridge, last = parts.ridge, self._last  # read once: a fit may go on in a thread
-        if last is None or last[0] != ridge:
-            self._last = last = ridge, self._green(ridge)
-        cov = parts.scale * last[1]
-        cov += parts.common
-        cov[np.diag_indices_from(cov)] += parts.own
-        return cov
+        """Returns the covariance of all users. O(users^2) beside `_green`, or nothing for the last parts."""
+        last = self._last_users  # read once: a fit may go on in a thread
+        if last is None or last[0] != parts:
+            cov = parts.scale * self._green(parts.ridge)
+            cov += parts.common
+            cov[np.diag_indices_from(cov)] += parts.own
+            self._last_users = last = parts, cov
+        return last[1]
 
     def _arm_cov(self, arms: SmoothAndLinear) -> Array:
         """Returns the covariance of all arms. O(arms^2), or nothing for the kernel of the last time."""
@@ -164,7 +170,13 @@ class Neighbourhoods:
         return last[1]
 
     def _green(self, ridge: float) -> Array:
-        """Returns (L + ridge I)^-1."""
+        """Returns (L + ridge I)^-1. O(users^3), or nothing for the last ridge."""
+        last = self._last_green  # read once: a fit may go on in a thread
+        if last is None or last[0] != ridge:
+            self._last_green = last = ridge, self._inverse(ridge)
+        return last[1]
+
+    def _inverse(self, ridge: float) -> Array:
         precision = self.graph.laplacian(normalised=self.normalised).toarray()
         precision[np.diag_indices_from(precision)] += ridge
         factor, failed = lapack.dpotrf(precision.T, lower=1, overwrite_a=1)
@@ -172,7 +184,7 @@ class Neighbourhoods:
             raise FactorisationError(
                 f"a ridge of {ridge:.3g} drowns beside the edges", "L + ridge I has a factor", "Fit again later"
             )
-        return mirror(lapack.dpotri(factor, lower=1, overwrite_c=1)[0])
+        return mirror(lapack.dpotri(factor, lower=1, overwrite_c=1)[0]).T  # symmetric: in the order of rows
 
     def _parts(self, spectrum: Spectrum, features: Array) -> Parts:
         return Parts.made(spectrum, self.density, features, self._mean_square)
@@ -191,3 +203,8 @@ def _renumbered(history: History, sample: Sample, columns: Index, shift: float) 
         out.add((place, column), place, column, history.means[row] - shift, weight=history.counts[row])
         out.scatters[-1] = history.scatters[row]
     return out
+
+
+def _rounded(number: float) -> float:
+    """Returns it to twelve digits, so that the same shares of two variances are the same numbers."""
+    return float(f"{number:.11e}")

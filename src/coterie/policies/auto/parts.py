@@ -54,6 +54,11 @@ class Hyper(NamedTuple):
         return exp(self.noise)
 
     @property
+    def variance(self) -> float:
+        """The users' variance: that of all three parts."""
+        return exp(self.graph) + exp(self.own) + exp(self.common)
+
+    @property
     def linear_share(self) -> float:
         """The share of the linear arm kernel, between 0 and 1."""
         return 1 / (1 + exp(-self.linear))
