@@ -7,15 +7,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.policies.auto import AutoPolicy
-from coterie.policies.auto.exploration import (
-    RoundsOfUse,
-    UserVariances,
-    expected_visits,
-    explored_widths,
-    reach,
-    worth,
-)
-from coterie.policies.auto.parts import Density
+from coterie.policies.auto.exploration import expected_visits, explored_widths, worth
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=40), st.integers(0, 5_000))
@@ -33,31 +25,18 @@ def test_a_million_users_who_never_came_leave_those_who_did_their_share() -> Non
     assert never < 0.01
 
 
-def test_a_user_shares_the_graph_part_with_everybody_where_all_are_tied_and_with_nobody_without_edges() -> None:
-    alone, tied = Density(np.zeros(1), np.ones(1)), Density(np.array([0.0, 1e6]), np.array([0.1, 0.9]))
-    assert reach(alone, 0.5) == pytest.approx(1)
-    assert reach(tied, 0.5) == pytest.approx(10, rel=1e-3)
-
-
 def test_each_part_has_the_width_of_its_rounds_of_use() -> None:
-    std, arm_variance, rounds = np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([4.0, 1.0]), np.array([80.0, 240.0])
-    common, own, graph = (
-        UserVariances(0.0, np.zeros(2)),
-        UserVariances(1.0, np.zeros(2)),
-        UserVariances(0.0, np.ones(2)),
-    )
-    use, in_common = RoundsOfUse(1_000.0, rounds, rounds), np.full((2, 2), worth(1_000.0))
-    own_squared = np.repeat(worth(rounds)[:, None], 2, axis=1)
-    np.testing.assert_allclose(explored_widths(std, arm_variance, common, use) ** 2, in_common)
-    np.testing.assert_allclose(explored_widths(std, arm_variance, own, use) ** 2, own_squared)
-    np.testing.assert_allclose(explored_widths(std, arm_variance, graph, use) ** 2, own_squared)
-    widely = RoundsOfUse(1_000.0, rounds, np.full(2, 5_000.0))
-    np.testing.assert_allclose(explored_widths(std, arm_variance, graph, widely) ** 2, in_common)
+    std, visits = np.array([[2.0, 1.0], [2.0, 1.0]]), np.array([80.0, 240.0])
+    in_common = explored_widths(std, np.zeros((2, 2)), 1_000.0, visits)
+    np.testing.assert_allclose(in_common**2, np.full((2, 2), worth(1_000.0)))
+    own = explored_widths(std, std * std, 1_000.0, visits)
+    np.testing.assert_allclose(own**2, np.repeat(worth(visits)[:, None], 2, axis=1))
+    half = explored_widths(std, std * std / 2, 1_000.0, visits)
+    np.testing.assert_allclose(half**2, (in_common**2 + own**2) / 2)
 
 
 def test_a_width_never_falls_below_that_of_the_users_visits_however_little_is_left_to_learn() -> None:
-    use = RoundsOfUse(1_000.0, np.full(1, 50.0), np.full(1, 50.0))
-    found = explored_widths(np.array([[1e-9]]), np.ones(1), UserVariances(1.0, np.ones(1)), use)
+    found = explored_widths(np.array([1e-9]), np.ones(1), 1_000.0, np.array(50.0))
     assert found.item() ** 2 == pytest.approx(float(worth(50.0)))
 
 

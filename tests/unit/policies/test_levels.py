@@ -54,9 +54,9 @@ def test_large_and_small_have_the_same_evidence_and_kernel() -> None:
     assert found[0] == pytest.approx(exact[0], rel=1e-9)
     np.testing.assert_allclose(found[1], exact[1], rtol=1e-6, atol=1e-8)
     kernel, pair = ground.kernel(HYPER), parts.kernel(HYPER)
-    np.testing.assert_allclose(kernel.user_cov, pair.user_cov, rtol=1e-7)
+    np.testing.assert_allclose(kernel.user_cov * HYPER.variance, pair.user_cov, rtol=1e-7)
     every = np.arange(len(ARMS))
-    np.testing.assert_allclose(kernel.arm_cross(every, every), pair.arm_cov, rtol=1e-7)
+    np.testing.assert_allclose(kernel.arm_cross(every, every), pair.arm_cov * HYPER.variance, rtol=1e-7)
 
 
 def test_the_density_of_a_normalised_laplacian() -> None:

@@ -87,6 +87,7 @@ def test_hyperparameters_are_kept_and_the_graph_part_keeps_its_meaning() -> None
     laplacian = CHANGED.laplacian().toarray()
     want = scale * np.linalg.inv(laplacian + exp(before.ridge) * np.eye(7)) + exp(before.common)
     want += exp(before.own) * np.eye(7)
+    want /= policy.hyper.variance
     np.testing.assert_allclose(policy.model.kernel.user_cov, want, rtol=1e-10)
     again = policy.ground.kernel(policy.hyper).user_cov
     np.testing.assert_allclose(np.asarray(again), want, rtol=1e-10)

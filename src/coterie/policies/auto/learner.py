@@ -15,14 +15,7 @@ from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import Replica
 from coterie.policies.auto.evidence import Together, level_of
-from coterie.policies.auto.exploration import (
-    RoundsOfUse,
-    UserVariances,
-    expected_visits,
-    explored_widths,
-    reach,
-    rounds_ahead,
-)
+from coterie.policies.auto.exploration import expected_visits, explored_widths, rounds_ahead
 from coterie.policies.auto.fitting import Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
@@ -319,18 +312,15 @@ class AutoPolicy(Policy):
 
     def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:
         """Returns what std is multiplied by: each part is explored as far as what is found out is of use again."""
-        kernel, history, n_users, h = self._model.kernel, self._model.history, self.graph.n_users, self.hyper
-        users = np.atleast_1d(rows).tolist()
+        kernel, history, users = self._model.kernel, self._model.history, np.atleast_1d(rows).tolist()
         shown = std.shape[-1] / len(self.ground.features)  # how likely an arm is to be shown again
-        ahead = shown * rounds_ahead(self.n_rewards)
         pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
-        visits = shown * expected_visits(pairs, len(history), n_users, self.n_rewards)
-        others = (reach(self.ground.density, exp(h.ridge)) - 1) * ahead / n_users
-        shares = h.shares()
-        graph = np.array([kernel.user_variance(user) for user in users]) - shares["own"] - shares["common"]
-        parts = UserVariances(shares["own"], np.maximum(graph, 0.0))
-        found = explored_widths(std, kernel.arm_diag(arms), parts, RoundsOfUse(ahead, visits, visits + others))
-        return super().widths(rows, arms, std) * found.reshape(std.shape)
+        visits = shown * expected_visits(pairs, len(history), self.graph.n_users, self.n_rewards)
+        variances = np.array([kernel.user_variance(user) for user in users]) - self.hyper.shares()["common"]
+        not_common = np.multiply.outer(variances, kernel.arm_diag(arms)).reshape(std.shape)
+        ahead = shown * rounds_ahead(self.n_rewards)
+        found = explored_widths(std, not_common, ahead, visits.reshape(std.shape[:-1]))
+        return super().widths(rows, arms, std) * found
 
     def _noise_of(self, hyper: Hyper) -> float:
         """Returns the noise variance that the model has with these hyperparameters."""
