@@ -167,12 +167,12 @@ class AdditiveKernel(EvaluatedPool):
         return np.asarray(own[places] * self.arm_diag(arms))
 
     def neighbourhood(self, user: int, n_rows: Index, enough: int) -> Neighbourhood:
-        """Returns the user, then those nearest with rewards, until they have enough rows; and their covariance."""
+        """Returns the user, then those nearest with rewards, until they have enough rows."""
         users = self._ball(user, n_rows, enough)
         cov = self.user_block(users)
         order = np.argsort(-cov[0, 1:], kind="stable") + 1  # its own comes first, whatever it is
         order = np.concatenate([[0], order[n_rows[users[order]] > 0]])
-        return Neighbourhood(users[order], cov[np.ix_(order, order)])
+        return Neighbourhood(users[order], cov[0, order], lambda places: cov[np.ix_(order[places], order[places])])
 
     def _ball(self, user: int, n_rows: Index, enough: int) -> Index:
         """Returns a user with others around, ring by ring, those with rewards first; the first ring without, too."""

@@ -1,7 +1,7 @@
 """How alike are two (user, arm) pairs: the user's covariance times the arm kernel (Theorem 1 of the paper)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -58,11 +58,13 @@ class Neighbourhood(NamedTuple):
 
     Attributes:
         users: The user first, then the others, the nearest first.
-        cov: The covariance among them.
+        cov: The covariance of the user with each of them.
+        among: Returns the covariance among those at some places of `users`.
     """
 
     users: Index
     cov: Array
+    among: Callable[[Index], Array]
 
 
 class JointKernel(ABC):
@@ -148,7 +150,7 @@ class JointKernel(ABC):
         return np.asarray(self.user_cov[np.ix_(users, users)])
 
     def neighbourhood(self, user: int, n_rows: Index, enough: int) -> Neighbourhood:
-        """Returns the user, then those who covary most with them and have rows, until there are enough; and their cov.
+        """Returns the user, then those who covary most with them and have rows, until there are enough.
 
         Args:
             user: Whose neighbourhood.
@@ -157,10 +159,12 @@ class JointKernel(ABC):
         """
         known = np.flatnonzero(n_rows)
         known = known[known != user]
+        if len(known) > enough:  # each has a row, so that more are never wanted; a partition is cheaper than a sort
+            known = np.sort(known[np.argpartition(-self.user_cov[user].take(known), enough)[:enough]])
         nearest = known[np.argsort(-self.user_cov[user].take(known), kind="stable")]
         wanted = int(np.searchsorted(np.cumsum(n_rows[nearest]), enough - int(n_rows[user]))) + 1
         users = np.concatenate([[user], nearest[:wanted]])
-        return Neighbourhood(users, self.user_block(users))
+        return Neighbourhood(users, self.user_cov[user].take(users), lambda places: self.user_block(users[places]))
 
 
 class OnPool(JointKernel):

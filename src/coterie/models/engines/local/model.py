@@ -3,15 +3,16 @@
     f = trend + residual,   trend = F z with z ~ N(0, I),   residual ~ GP(0, K - F F')
 
 (`trend.py` has the features F.) All rewards condition z; given z, rewards of different blocks are independent, a block
-being some of a user's rows: a partially independent conditional. A decision takes the rows nearest to the user and
-krigs the residual from them exactly, given z:
+being some of a user's rows: a partially independent conditional. A decision takes the user's rows, then those of the
+users around that covary most with its candidates, and krigs the residual from them exactly, given z:
 
     mean = F z + r' Q^-1 (y - F_near z),   variance = residual's + h' Cov(z) h,   h = F - F_near' Q^-1 r
 
 with Q the residual's covariance of the near rows plus noise and r that with the candidates. So while there are no more
 rows than are near, it is the exact posterior; beyond, given the trend, leaving rows out of the residual makes a belief
-wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds, a reward
-features^2: neither depends on how many users, arms or rewards there are, but for a look at who is near.
+wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds and 4 near
+candidates values of the arm kernel, a reward features^2: neither depends on how many users, arms or rewards there are,
+but for a look at who is near.
 
 The trend is chosen by the reward that makes more rows than are near, and by every rebuild: a fit of `auto-*` makes a
 model anew beside the decisions, so that its trend follows the rewards at no cost to a call.
@@ -37,6 +38,7 @@ from coterie.models.history import History
 from coterie.models.need import require_arms
 
 NEAR = 64  # rows that a decision takes as they are
+LOOKED_AT = 4  # times as many rows, of which those are taken that covary most with the candidates
 FEATURES = 256  # of the trend, at most
 BLOCK = 64  # rows of a user that are conditioned on together
 
@@ -340,8 +342,8 @@ class LocalModel(ConditionedModel):
 
     def _near(self, user: int, arms: Index, *, jointly: bool) -> _Near:
         """Returns what the rows near a user say of some of their arms, given the trend's weights."""
-        rows, places, cov = self._nearest(user, arms)
-        variance, trend, n_rows = float(cov[0, 0]), self._trend, len(rows)
+        rows, covs, gram, variance = self._nearest(user, arms)
+        trend, n_rows = self._trend, len(rows)
         at = np.zeros((len(arms), 0)) if trend is None else trend.at(self._pool, user, arms)
         if jointly:
             residual = variance * self.kernel.arm_cross(arms, arms) - at @ at.T
@@ -351,9 +353,8 @@ class LocalModel(ConditionedModel):
             return _Near(at @ self._mean, at, residual)
         near_arms, values = self._arms.values.take(rows), self._means.values.take(rows)
         both = self.kernel.arm_cross(near_arms, np.concatenate([near_arms, arms]))
-        gram, cross = both[:, :n_rows], both[:, n_rows:]
-        gram *= cov.take(places, axis=0).take(places, axis=1)
-        cross *= cov[0].take(places)[:, None]
+        gram *= both[:, :n_rows]
+        cross = covs[:, None] * both[:, n_rows:]
         scale = float(gram.diagonal().mean()) + self._noise_var
         if trend is not None:
             known = self._at(rows)
@@ -369,24 +370,28 @@ class LocalModel(ConditionedModel):
             return _Near(white @ half, at, residual)
         return _Near(white @ half + at @ self._mean, at - _solve_upper(factor, half).T @ known, residual)
 
-    def _nearest(self, user: int, arms: Index) -> tuple[Index, Index, Array]:
-        """Returns the rows near a user, the place of each one's user, and the covariance of these users."""
-        around = self.kernel.neighbourhood(user, self._n_rows, self.near_rows)
-        rows: list[int] = []
-        lengths = []
-        for each in around.users.tolist():
-            theirs, left = self._rows_of.get(each, []), self.near_rows - len(rows)
-            if len(theirs) > left:
-                theirs = self._closest(np.array(theirs, dtype=np.intp), arms, left).tolist()
-            rows += theirs
-            lengths.append(len(theirs))
-        places = np.repeat(np.arange(len(lengths)), lengths)
-        return np.array(rows, dtype=np.intp), places, around.cov
+    def _nearest(self, user: int, arms: Index) -> tuple[Index, Array, Array, float]:
+        """Returns the rows of a user, then of the users around, that covary most with some of the user's arms.
 
-    def _closest(self, rows: Index, arms: Index, most: int) -> Index:
-        """Returns those rows of a user whose arms are closest to one of these."""
-        alike = np.abs(self.kernel.arm_cross(self._arms.values[rows], arms)).max(axis=1)
-        return np.sort(rows[np.argsort(-alike, kind="stable")[:most]])
+        With the rows come the covariance of the user with theirs, that among theirs, and the user's variance.
+        """
+        most = LOOKED_AT * self.near_rows
+        around = self.kernel.neighbourhood(user, self._n_rows, most)
+        theirs: list[int] = []
+        places: list[int] = []
+        for place, other in enumerate(around.users.tolist()):
+            if len(theirs) >= most:
+                break
+            latest = self._rows_of.get(other, [])[len(theirs) - most :]
+            theirs += latest
+            places += [place] * len(latest)
+        rows, at = np.array(theirs, dtype=np.intp), np.array(places, dtype=np.intp)
+        if len(rows) > self.near_rows:
+            alike = np.abs(self.kernel.arm_cross(self._arms.values.take(rows), arms)).max(axis=1)
+            alike *= np.abs(around.cov.take(at))
+            nearest = np.sort(np.lexsort((-alike, at > 0))[: self.near_rows])
+            rows, at = rows[nearest], at[nearest]
+        return rows, around.cov.take(at), around.among(at), float(around.cov[0])
 
     # Saving
 
