@@ -75,7 +75,7 @@ class EvaluatedPool(OnPool):
 
     def arm_cross(self, arms: Index, others: Index) -> Array:
         """Returns K_x between two lists of rows."""
-        return self.arm_kernel._cross(self._features[arms], self._features[others])
+        return self.arm_kernel._cross(self._features.take(arms, axis=0), self._features.take(others, axis=0))
 
     def arm_diag(self, arms: Index) -> Array:
         """Returns K_x(x, x) of these rows."""

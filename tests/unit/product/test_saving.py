@@ -137,6 +137,21 @@ def test_whatever_happened_the_loaded_bandit_is_the_saved_one_to_the_bit(
         assert first.read_bytes() == second.read_bytes()
 
 
+@pytest.mark.parametrize("options", [{}, {"reward": "binary", "likelihood": "bernoulli"}])
+def test_what_was_learned_stays_when_those_who_leave_take_most_rewards_along(tmp_path: Path, options: Any) -> None:
+    """With fewer rewards than a first fit needs, hyperparameters do not go back to where they began."""
+    bandit = make(policy="auto-ucb", wait_for_fits=True, **options)
+    for number in range(12):
+        bandit.learn("bo" if number < 8 else "dee", "abcdef"[number % 6], float(number % 2))
+    assert bandit._learned.policy.fits
+    bandit.remove_user("bo")
+    before = bandit._learned.policy.hyper
+    bandit.learn("ana", "b", 1.0)
+    assert bandit._learned.policy.hyper == before
+    bandit.save(tmp_path / "b")
+    assert Bandit.load(tmp_path / "b").predict("ana") == bandit.predict("ana")
+
+
 @pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])
 def test_loading_learns_nothing_anew(tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch) -> None:
     bandit = make(policy=policy)

@@ -173,12 +173,11 @@ class BernoulliPolicy(AutoPolicy):
     def _refit(self, t: int) -> None:
         """Takes the level and the hyperparameters that the rewards call for; if the model refuses, it keeps its own."""
         level, prior = level_of(self.trials), logit_prior(self.ground)
-        hyper = prior.centre
+        hyper = start = self.hyper if self.fits else prior.centre  # learned once, it stays if rewards go
         try:
             self._check_replayed()
             if t >= FIRST_FIT:
                 evidence = BernoulliEvidence(self.ground.parts, self.trials, level, rows=self._sample(t))
-                start = self.hyper if self.fits else prior.centre
                 hyper, _ = fit(evidence, prior, start)
             held = self.sites()
             start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))

@@ -294,11 +294,10 @@ class AutoPolicy(Policy):
         """Takes the hyperparameters that the rewards call for, now; if the model refuses them, it keeps its own."""
         shift, variance = centre_and_variance(self._model.history)
         prior = self._prior(variance)
-        hyper = prior.centre
+        hyper = start = self.hyper if self.fits else prior.centre  # learned once, it stays if rewards go
         try:
             self._check_replayed()
             if t >= FIRST_FIT and not is_constant(self._model.history):
-                start = self.hyper if self.fits else prior.centre
                 hyper, shift = _fitted(self.ground, self._model.history, t, prior, start)
             self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-shift)
         except FAILURES as refusal:

@@ -342,7 +342,7 @@ class LocalModel(ConditionedModel):
 
     def _near(self, user: int, arms: Index, *, jointly: bool) -> _Near:
         """Returns what the rows near a user say of some of their arms, given the trend's weights."""
-        rows, covs, gram, variance = self._nearest(user, arms)
+        rows, gram, cross, variance = self._nearest(user, arms)
         trend, n_rows = self._trend, len(rows)
         at = np.zeros((len(arms), 0)) if trend is None else trend.at(self._pool, user, arms)
         if jointly:
@@ -351,10 +351,7 @@ class LocalModel(ConditionedModel):
             residual = variance * self.kernel.arm_diag(arms) - np.einsum("ij,ij->i", at, at)
         if n_rows == 0:
             return _Near(at @ self._mean, at, residual)
-        near_arms, values = self._arms.values.take(rows), self._means.values.take(rows)
-        both = self.kernel.arm_cross(near_arms, np.concatenate([near_arms, arms]))
-        gram *= both[:, :n_rows]
-        cross = covs[:, None] * both[:, n_rows:]
+        values = self._means.values.take(rows)
         scale = float(gram.diagonal().mean()) + self._noise_var
         if trend is not None:
             known = self._at(rows)
@@ -373,7 +370,7 @@ class LocalModel(ConditionedModel):
     def _nearest(self, user: int, arms: Index) -> tuple[Index, Array, Array, float]:
         """Returns the rows of a user, then of the users around, that covary most with some of the user's arms.
 
-        With the rows come the covariance of the user with theirs, that among theirs, and the user's variance.
+        With the rows come the prior covariance among them, that with the arms, and the user's variance.
         """
         most = LOOKED_AT * self.near_rows
         around = self.kernel.neighbourhood(user, self._n_rows, most)
@@ -386,12 +383,17 @@ class LocalModel(ConditionedModel):
             theirs += latest
             places += [place] * len(latest)
         rows, at = np.array(theirs, dtype=np.intp), np.array(places, dtype=np.intp)
+        cross = self.kernel.arm_cross(self._arms.values.take(rows), arms)
+        cross *= around.cov.take(at)[:, None]
         if len(rows) > self.near_rows:
-            alike = np.abs(self.kernel.arm_cross(self._arms.values.take(rows), arms)).max(axis=1)
-            alike *= np.abs(around.cov.take(at))
+            alike = np.abs(cross).max(axis=1)
             nearest = np.sort(np.lexsort((-alike, at > 0))[: self.near_rows])
-            rows, at = rows[nearest], at[nearest]
-        return rows, around.cov.take(at), around.among(at), float(around.cov[0])
+            rows, at, cross = rows[nearest], at[nearest], cross[nearest]
+        who, at = np.unique(at, return_inverse=True)
+        near_arms = self._arms.values.take(rows)
+        gram = self.kernel.arm_cross(near_arms, near_arms)
+        gram *= around.among(who).take(at, axis=0).take(at, axis=1)
+        return rows, gram, cross, float(around.cov[0])
 
     # Saving
 
