@@ -145,9 +145,9 @@ def test_what_was_learned_stays_when_those_who_leave_take_most_rewards_along(tmp
         bandit.learn("bo" if number < 8 else "dee", "abcdef"[number % 6], float(number % 2))
     assert bandit._learned.policy.fits
     bandit.remove_user("bo")
-    before = bandit._learned.policy.kept()["hyper"]
+    before = (bandit._learned.policy.kept() or {})["hyper"]
     bandit.learn("ana", "b", 1.0)
-    assert bandit._learned.policy.kept()["hyper"] == before
+    assert (bandit._learned.policy.kept() or {})["hyper"] == before
     bandit.save(tmp_path / "b")
     assert Bandit.load(tmp_path / "b").predict("ana") == bandit.predict("ana")
 
