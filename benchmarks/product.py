@@ -10,7 +10,7 @@ import numpy as np
 
 import coterie as ct
 from benchmarks.timing import Row, at_least, at_most, medians
-from coterie.product.chances.propensity import thompson_probabilities
+from coterie.policies.rules.propensity import thompson_probabilities
 
 N_ARMS, CANDIDATES, BLOCK = 20, 5, 256
 

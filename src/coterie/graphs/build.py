@@ -18,6 +18,7 @@ from coterie.errors import (
     UnknownUserError,
     listed,
 )
+from coterie.errors.checks import is_whole
 from coterie.graphs.adjacency import (
     Adjacency,
     Floats,
@@ -229,7 +230,7 @@ def _check_range(points: Floats) -> None:
 
 
 def _check_options(k: int, n_users: int, weights: str, lengthscale: float | str) -> None:
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k < n_users:
+    if not is_whole(k, 1, n_users - 1):
         rule = f"k is an integer from 1 to {n_users - 1}, one less than the number of users"
         raise ParameterError(f"k = {k!r} neighbours of {n_users} users", rule, "Pass a k in this range")
     if weights not in ("rbf", "binary"):

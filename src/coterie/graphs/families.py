@@ -8,14 +8,14 @@ refuses a first draw that is not.
 import inspect
 from collections.abc import Callable
 from functools import partial
-from math import isqrt
-from numbers import Real
+from math import inf, isqrt
 from typing import Literal, TypeAlias
 
 import numpy as np
 from scipy.spatial import cKDTree
 
 from coterie.errors import GraphError, ParameterError, UnknownNameError, listed
+from coterie.errors.checks import is_number, is_whole
 from coterie.graphs.adjacency import Floats, Indices, from_pairs
 from coterie.graphs.draws import Pairs, block_pairs, preferential_pairs, random_pairs, rewired_pairs
 from coterie.graphs.graph import UserGraph
@@ -277,8 +277,7 @@ def _generator(seed: Seed) -> np.random.Generator:
 
 
 def _whole(name: str, value: int, low: int, high: int | None = None) -> None:
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or value < low or (high is not None and value > high):
+    if not is_whole(value, low, inf if high is None else high):
         span = f"of at least {low}" if high is None else f"from {low} to {high}"
         raise ParameterError(
             f"{name} = {value!r} is out of range", f"{name} is an integer {span}", f"Pass such a {name}"
@@ -286,7 +285,6 @@ def _whole(name: str, value: int, low: int, high: int | None = None) -> None:
 
 
 def _number(name: str, value: float, low: float, high: float, *, open_low: bool = False) -> None:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if not is_number or not low <= value <= high or value == np.inf or (open_low and value == low):
+    if not is_number(value) or not low <= value <= high or (open_low and value == low):
         span = f"{'above' if open_low else 'from'} {low} and {'finite' if high == np.inf else f'at most {high}'}"
         raise ParameterError(f"{name} = {value!r} is out of range", f"{name} is a number {span}", f"Pass such a {name}")

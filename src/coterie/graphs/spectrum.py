@@ -13,6 +13,7 @@ from scipy.sparse.csgraph import reverse_cuthill_mckee
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh, splu
 
 from coterie.errors import MemoryLimitError, NumericalError, ParameterError
+from coterie.errors.checks import is_whole
 from coterie.graphs.adjacency import Floats
 from coterie.graphs.laplacian import Components, blocks, degrees, laplacian
 
@@ -79,7 +80,7 @@ def _checked_k(k: int | None, n_users: int) -> int:
             problem = f"a full spectrum of {n_users} users takes {16e-9 * n_users**2:.0f} GB"
             raise MemoryLimitError(problem, f"it is offered up to {FULL_LIMIT} users", "Pass k for the k smallest")
         return n_users
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= n_users:
+    if not is_whole(k, 1, n_users):
         raise ParameterError(f"k = {k!r} eigenpairs", f"k is an integer from 1 to {n_users}", "Pass such a k")
     return int(k)
 

@@ -21,6 +21,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from coterie.errors import DimensionError, KernelError
+from coterie.errors.checks import is_whole
 from coterie.kernels.arithmetic import (
     ArmKernel,
     FloatArray,
@@ -368,6 +369,6 @@ def _as_length(value: object) -> float:
 
 
 def _as_degree(value: object) -> int:
-    if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= 1:
-        return int(value)
+    if is_whole(value, 1):
+        return int(value)  # type: ignore[call-overload,no-any-return]
     raise KernelError(f"degree is {value!r}", "degree must be a whole number, 1 or more", "Pass degree=2, for example")

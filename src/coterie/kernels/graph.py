@@ -9,6 +9,7 @@ from scipy.sparse.linalg import cg
 
 from coterie.contracts import Array
 from coterie.errors import KernelError, ParameterError
+from coterie.errors.checks import is_whole
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel, Linear
 from coterie.kernels.features import OnFeatures
@@ -172,7 +173,7 @@ def arm_features(
     """
     if not (isinstance(feature_error, int | float | np.number) and 0 <= feature_error < 1):
         raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
-    if isinstance(max_features, bool) or not isinstance(max_features, int | np.integer) or max_features < 1:
+    if not is_whole(max_features, 1):
         raise ParameterError(f"max_features is {max_features!r}", "it is a whole number >= 1", "Choose 64")
     if isinstance(arm_kernel, Linear) and pool.dimension < len(pool):
         offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.errors import ArmError, DimensionError, KernelError, KernelMatrixError
+from coterie.errors.checks import is_whole
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.pool import ArmPool, as_rows
@@ -174,7 +175,7 @@ class OnPool(JointKernel):
 
     def checked_arm(self, arm: Any) -> int:
         """Returns the arm's row in the pool."""
-        if isinstance(arm, int | np.integer) and not isinstance(arm, bool) and 0 <= arm < self.n_arms:
+        if is_whole(arm, 0, self.n_arms - 1):
             return int(arm)
         raise DimensionError(
             f"arm index {arm!r} is out of range", f"rows are 0 to {self.n_arms - 1}", "Use a row of the pool"

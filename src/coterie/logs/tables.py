@@ -9,7 +9,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, TextIO
 
-from coterie.errors import InputError, MissingExtraError
+from coterie.errors import InputError
+from coterie.errors.extras import require_extra
 
 PARQUET = b"PAR1"
 DELIMITERS = ",;\t"
@@ -142,15 +143,9 @@ def _read_parquet(path: Path, error: type[InputError]) -> Table:
 @contextmanager
 def open_parquet(path: Path, error: type[InputError]) -> Iterator[Any]:
     """Returns the open file of pyarrow, whose failures are errors in our words."""
-    try:
+    with require_extra("data", f"the Parquet file {path.name}", otherwise="or save the table as CSV"):
         import pyarrow
         import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            f"{path.name} is Parquet, which needs 'pyarrow', which is not installed",
-            "it belongs to the extra 'lab'",
-            "Install it: pip install '.[lab]' in a clone of the project; or save the table as CSV",
-        ) from None
     try:
         with pyarrow.parquet.ParquetFile(path) as file:
             yield file

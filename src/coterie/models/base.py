@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array, Drift
 from coterie.errors import FAILURES, DimensionError, NumericalError, ParameterError, PrecisionError, RewardError
+from coterie.errors.checks import is_number
 from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
@@ -46,8 +47,7 @@ def checked_binary(reward: Any) -> float:
 
 def checked_noise_var(noise_var: Any) -> float:
     """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
-    number = isinstance(noise_var, int | float | np.integer | np.floating) and not isinstance(noise_var, bool)
-    if number and 0 < noise_var <= LARGEST_VARIANCE:
+    if is_number(noise_var) and 0 < noise_var <= LARGEST_VARIANCE:
         return float(noise_var)
     raise ParameterError(
         f"noise_var is {noise_var!r}",

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
+from coterie.errors.checks import check_whole
 from coterie.kernels.additive import EvaluatedPool
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.groups import GroupKernel
@@ -24,7 +25,6 @@ from coterie.models.engines.linear import LinearModel
 from coterie.models.engines.local import LocalModel
 from coterie.models.engines.sparse import SparseModel
 from coterie.models.memory import available_memory
-from coterie.models.need import check_whole
 
 ENGINES: Mapping[str, type[Model]] = {
     "dense": DenseModel,

@@ -1,8 +1,4 @@
-"""What an engine needs of its kernel and of its settings."""
-
-from typing import Any
-
-import numpy as np
+"""What an engine needs of its kernel."""
 
 from coterie.errors import ParameterError
 from coterie.kernels.joint import JointKernel, OnPool, PoolKernel
@@ -28,9 +24,3 @@ def _no_pool(engine: str) -> ParameterError:
         "it keeps a belief for every pair, so the arms must be known",
         "Pass arms=ArmPool(...), or use engine 'exact'",
     )
-
-
-def check_whole(name: str, value: Any, *, least: int = 1) -> None:
-    """Raises ParameterError if the value is not a whole number of at least this size."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ParameterError(f"{name} is {value!r}", f"it is a whole number >= {least}", "Pass one, or leave it out")

@@ -3,17 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from coterie.contracts import Choice
 from coterie.errors import ParameterError
-from coterie.models import Model, SparseModel
-from coterie.policies.considered import Considered, Grounds
+from coterie.models import SparseModel
 from coterie.policies.policy import Policy
-from coterie.policies.rules.scores import InNoiseUnits, Score, greedy, ucb, widening_ucb
+from coterie.policies.rules.scores import Score, Scored
 from coterie.policies.rules.widths import Width
-
-MONOTONE: frozenset[Any] = frozenset({ucb, widening_ucb, greedy})  # mean + factor * std
 
 
 class CertifiedPolicy(Policy):
@@ -27,30 +22,18 @@ class CertifiedPolicy(Policy):
         """Returns nothing: each decision is refined by itself."""
         return
 
-    def grounds(self, row: int, arms: Any) -> Grounds:
-        """Returns what the next decision would be made from, for a user's row and arms as the model knows them."""
-        found = self._decide(row, arms, self.n_decisions)
-        return Grounds(self._score, found.mean, found.std, found.width, self._tolerance(row, arms))
-
-    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+    def _decide(self, row: int, arms: Any, number: int) -> Scored:
         model, width = self._model, self.width
         if self.doubt is not None or not isinstance(model, SparseModel) or callable(width):
             return super()._decide(row, arms, number)._replace(certain=False)
-        factor = std_factor(self._score, width, model)
-        mean, std, certain = model.read_certain(row, arms, factor)
-        score = mean + factor * std
-        best, n_ties = self._best(score, row, arms, number)
-        return Considered(best, mean, std, score, n_ties, width, certain=certain)
+        slope = float(self._score.slope(width, model))
+        mean, std, certain = model.read_certain(row, arms, slope)
+        score = mean + slope * std
+        return self._scored(row, arms, number, mean, std, width, score)._replace(certain=certain)
 
-    def _chosen(self, row: int, arms: Any, found: Considered) -> Choice:
+    def _chosen(self, row: int, arms: Any, found: Scored) -> Choice:
         made = super()._chosen(row, arms, found)
         return Choice(made.user, made.arm, made.index, made.mean, made.std, made.score, made.number, found.certain)
-
-
-def std_factor(score: Score, width: float, model: Model) -> float:
-    """Returns by what such a score multiplies the std."""
-    nothing: Any = {"user": 0, "arms": None, "draws": None, "number": 0}
-    return float(score(np.zeros(1), np.ones(1), width, model=model, **nothing)[0])
 
 
 def is_certified(engine_options: Any) -> bool:
@@ -68,10 +51,9 @@ def refuse_certified(name: str, engine_options: Any) -> None:
         )
 
 
-def check_certifiable(name: str, score: Any, width: Width, *, staged: bool) -> None:
+def check_certifiable(name: str, score: Score, width: Width, *, staged: bool) -> None:
     """Raises if the choices of such a policy cannot be certified."""
-    rule = score.score if isinstance(score, InNoiseUnits) else score
-    if staged or rule not in MONOTONE:
+    if staged or not score.is_deterministic:
         raise ParameterError(
             f"certified=True was asked for with {name!r}",
             "only the highest mean + width * std can be certain: a UCB policy, or greedy",

@@ -2,7 +2,6 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from itertools import count, product
 from math import sqrt
 from typing import Any
@@ -25,14 +24,13 @@ from coterie.kernels.graph import GraphKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
-from coterie.policies.considered import Considered, Grounds
 from coterie.policies.fitting import fit_model
 from coterie.policies.following.followers import Follower
 from coterie.policies.naming import Naming, as_list
 from coterie.policies.relinking import link_between
-from coterie.policies.rules.batches import Batch, decide_together
 from coterie.policies.rules.draws import Draws
-from coterie.policies.rules.scores import ROUNDING, Score, joint_thompson
+from coterie.policies.rules.propensity import N_DRAWS, Propensities, tied
+from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score
 from coterie.policies.rules.widths import Width, checked_width, width_at
 from coterie.policies.same import check_same
 
@@ -56,7 +54,7 @@ class Policy(Naming):
         graph: UserGraph,
         arms: ArmPool | None,
         model: Model,
-        score: Score,
+        score: Score | ScoreFunction,
         width: Width,
         followers: Sequence[Follower] = (),
         seed: int = 0,
@@ -70,7 +68,7 @@ class Policy(Naming):
         self.width = checked_width(width)
         self.seed = seed
         self.n_decisions = 0
-        self._score = score
+        self._score = as_score(score)
         self._followers = tuple(followers)
         self._refused, self.n_refused = "", 0
         self.n_to_refuse = 0  # of the next settings, in a replay: they failed then, for lack of memory perhaps
@@ -108,29 +106,33 @@ class Policy(Naming):
         found = self._decide(row, arms, self.n_decisions)
         return self._chosen(row, arms, found)
 
-    def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, Considered]:
+    def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, Scored]:
         """Returns the choice, as `select` does, and what was believed of every candidate."""
         row, arms = self._user_row(user), self._candidates(candidates)
         found = self._decide(row, arms, self.n_decisions)
         return self._chosen(row, arms, found), found
 
-    def consider_rows(self, row: int, arms: Any) -> Considered:
+    def consider_rows(self, row: int, arms: Any) -> Scored:
         """Returns what the next decision is made from, and counts it; user and arms are rows that were checked."""
         found = self._decide(row, arms, self.n_decisions)
         self.n_decisions += 1
         return found
 
-    def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> Batch | None:
+    def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> ScoredBatch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
         rows = [self._user_row(user) for user in users]
         if callable(self.width) or self.doubt is not None or self.arms is None or not rows:
             return None
         arms = self._candidates(candidates)
-        ties = [self._tolerance(row, arms) for row in rows]
-        model, first, widths = self._model, self.n_decisions, partial(self.widths, np.array(rows), arms)
-        found = decide_together(model, self._score, widths, self._draws, first=first, rows=rows, arms=arms, ties=ties)
-        self.n_decisions += 0 if found is None else len(rows)
-        return found
+        model, first, tolerances = self._model, self.n_decisions, [self._tolerance(row, arms) for row in rows]
+        mean, std = model.read_many(np.array(rows, dtype=np.intp), arms)
+        width, numbers = self.widths(np.array(rows), arms, std), range(first, first + len(rows))
+        score = self._score.of_many(mean, std, width, model=model, draws=self._draws, numbers=numbers)
+        best = None if score is None else self._best_of_many(score, np.array(tolerances), numbers)
+        if score is None or best is None:
+            return None
+        self.n_decisions += len(rows)
+        return ScoredBatch(self._score, first, rows, mean, std, width, score, tolerances, model.noise_var, best)
 
     def update(self, user: UserId, arm: Any, reward: float) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""
@@ -296,25 +298,26 @@ class Policy(Naming):
         """The model that uncertainty is read from: the doubt if there is one, or else the belief."""
         return self._model if self.doubt is None else self.doubt
 
-    @property
-    def samples_jointly(self) -> bool:
-        """Whether a decision draws its candidates together."""
-        return getattr(self._score, "score", self._score) is joint_thompson
-
     def rows_of(self, candidates: Any) -> Index:
         """Returns the rows of candidates in the pool, or raises if they are not arms of it, each given once."""
         return np.asarray(self._candidates(candidates))
 
-    def tolerance(self, row: int) -> float:
-        """Returns the gap within which a user's scores are tied, where there is a pool of arms."""
-        return self._tolerance(row, None)
+    def propensities(
+        self, row: int, arms: Any, *, rng: np.random.Generator | None = None, n_draws: int = N_DRAWS
+    ) -> Propensities | None:
+        """Returns the probability of each candidate in the next decision, which is not made; None if not known.
 
-    def grounds(self, row: int, arms: Any) -> Grounds:
-        """Returns what the next decision would be made from, for a user's row and arms as the model knows them."""
-        mean, std = self._model.read(row, arms)
-        if self.doubt is not None:
-            std = self.doubt.read(row, arms)[1]
-        return Grounds(self._score, mean, std, self.widths(row, arms, std), self._tolerance(row, arms))
+        It is not known for a score that is a function of the caller's, and for decisions in stages.
+
+        Args:
+            row: The user's row.
+            arms: The candidates as the model knows them: rows of the pool, or vectors.
+            rng: For joint Thompson sampling only, which is simulated.
+            n_draws: As for `rng`.
+        """
+        if not self._score.knows_propensities:
+            return None
+        return self._decide(row, arms, self.n_decisions).propensities(rng, n_draws)
 
     def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - a subclass may look at them
         """Returns how wide to explore now: a number, or one for each std, of these arms for a user's row or more."""
@@ -350,33 +353,40 @@ class Policy(Naming):
         """Returns what the user covariance is made of, if its changes have a closed form."""
         return GraphCovariance.of(self._user_kernel)
 
-    def _chosen(self, row: int, arms: Any, found: Considered) -> Choice:
+    def _chosen(self, row: int, arms: Any, found: Scored) -> Choice:
         """Counts the decision and returns its record."""
         number, best = self.n_decisions, found.best
         self.n_decisions = number + 1
         arm = arms[best] if self.arms is None else self._arm_ids[arms.item(best)]
-        mean, std = (found.mean, found.std) if found.told is None else found.told
-        score = found.score.item(best)
+        (mean, std), score = found.shown, found.score.item(best)
         return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
 
-    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+    def _decide(self, row: int, arms: Any, number: int) -> Scored:
         """Returns the position of the chosen arm, and what was believed of every candidate."""
         model = self._model
         mean, std = model.read(row, arms)
         known = model
         if self.doubt is not None:
             std = self.doubt.read(row, arms)[1]
-            known = self.doubt if self.samples_jointly else model
+            known = self.doubt if self._score.is_joint else model
         width = self.widths(row, arms, std)
-        score = self._score(mean, std, width, model=known, user=row, arms=arms, draws=self._draws, number=number)
+        context = {"model": known, "user": row, "arms": arms, "draws": self._draws, "number": number}
+        score, covariance = self._score.with_covariance(mean, std, width, **context)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(
                 f"the score has shape {np.shape(score)}",
                 f"it is one number for each of {len(mean)} candidates",
                 "Mend it",
             )
-        best, n_ties = self._best(score, row, arms, number)
-        return Considered(best, mean, std, score, n_ties, width)
+        return self._scored(row, arms, number, mean, std, width, score)._replace(covariance=covariance)
+
+    def _scored(
+        self, row: int, arms: Any, number: int, mean: Array, std: Array, width: float | Array, score: Array
+    ) -> Scored:
+        """Returns what a decision is made from, the best candidate included."""
+        tolerance = self._tolerance(row, arms)
+        best, n_ties = self._best(score, tolerance, number)
+        return Scored(self._score, mean, std, width, score, tolerance, self._model.noise_var, best, n_ties)
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         """Learns one reward from values that were checked already."""
@@ -390,19 +400,24 @@ class Policy(Naming):
         """Returns the models whose settings follow the rewards."""
         return (self._model,)
 
-    def _best(self, score: Array, row: int, arms: Any, number: int) -> tuple[int, int]:
+    def _best(self, score: Array, tolerance: float, number: int) -> tuple[int, int]:
         """Returns the position of the highest score, ties broken at random, and how many are tied."""
-        values = score.tolist()
-        highest = max(values)
-        bar = highest - max(self._tolerance(row, arms), ROUNDING * abs(highest))
-        ties = [i for i, value in enumerate(values) if value >= bar]
-        if not ties:
+        ties = np.flatnonzero(tied(score, tolerance))
+        if not len(ties):
             raise NumericalError(
-                f"the scores of the candidates are {listed(values)}",
+                f"the scores of the candidates are {listed(score.tolist())}",
                 "they must be numbers",
                 "Check the width and the model's explain()",
             )
-        return (ties[0], 1) if len(ties) == 1 else (ties[self._draws.pick(number, len(ties))], len(ties))
+        return int(ties[0 if len(ties) == 1 else self._draws.pick(number, len(ties))]), len(ties)
+
+    def _best_of_many(self, score: Array, tolerances: Array, numbers: Sequence[int]) -> Index | None:
+        """Returns the position of the highest score of each row; None where one is not a number."""
+        ties = tied(score, tolerances[:, None])
+        n_ties, best = ties.sum(axis=1), ties.argmax(axis=1)
+        for i in np.flatnonzero(n_ties > 1).tolist():
+            best[i] = np.flatnonzero(ties[i])[self._draws.pick(numbers[i], int(n_ties[i]))]
+        return np.asarray(best) if n_ties.all() else None
 
     def _tolerance(self, row: int, arms: Any) -> float:
         """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std and the largest reward.

@@ -9,9 +9,8 @@ import numpy as np
 
 from coterie.contracts import Array, UserId
 from coterie.models import Model
-from coterie.policies.considered import Considered
 from coterie.policies.policy import Policy
-from coterie.policies.rules.scores import ucb
+from coterie.policies.rules.scores import FunctionScore, Scored, ucb
 from coterie.policies.rules.widths import width_at
 
 DEFAULT_ROUNDS = 1000
@@ -39,7 +38,8 @@ class StagedPolicy(Policy):
     """
 
     def __init__(self, *, make: Callable[..., Model], noise_var: float, rounds: int, **parts: Any) -> None:
-        super().__init__(model=make(noise_var=noise_var), score=ucb, **parts)
+        score = FunctionScore(ucb)  # whose propensities are not known: stages leave candidates out
+        super().__init__(model=make(noise_var=noise_var), score=score, **parts)
         self.rounds = rounds
         self.n_stages = max(1, ceil(log2(rounds) / 2))
         self._make = make
@@ -83,7 +83,7 @@ class StagedPolicy(Policy):
             f"Stage 1: {self._model.explain()}{self._told_of_refusals()}"
         )
 
-    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+    def _decide(self, row: int, arms: Any, number: int) -> Scored:
         scale = self._scale(arms)
         narrow, rounding = scale / sqrt(self.rounds), TOLERANCE * scale
         left = np.arange(len(arms))
@@ -99,12 +99,14 @@ class StagedPolicy(Policy):
                 due, score = stage, spread
                 break
             left = left[score >= score.max() - 2 * bar - rounding]
-        best, n_ties = self._best(score, row, arms[left], number)
+        tolerance = self._tolerance(row, arms[left])
+        best, n_ties = self._best(score, tolerance, number)
         chosen = int(left[best])
         self._due[self._model.kernel.key(row, arms[chosen])] = due
         shown = np.full((3, len(arms)), np.nan)  # of those that earlier stages left out nothing is known here
         shown[:, left] = mean, std, score
-        return Considered(chosen, shown[0], shown[1], shown[2], n_ties, width)
+        noise_var = self._model.noise_var
+        return Scored(self._score, shown[0], shown[1], width, shown[2], tolerance, noise_var, chosen, n_ties)
 
     def _believed(self, stage: int, row: int, arms: Any) -> tuple[Array, Array, float]:
         """Returns mean and std of a stage, and how wide to explore there."""

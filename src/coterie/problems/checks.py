@@ -1,13 +1,12 @@
 """Rules for the values of settings: each returns the value in its plain form, or says what is allowed."""
 
-import math
 from collections.abc import Callable, Sequence
-from numbers import Real
 from typing import Any, TypeAlias
 
 import numpy as np
 
 from coterie.errors import SettingError, listed, or_similar
+from coterie.errors.checks import is_number, is_whole
 
 Rule: TypeAlias = Callable[[str, Any], Any]
 
@@ -21,7 +20,7 @@ def whole(low: int) -> Rule:
     """
 
     def check(key: str, value: Any) -> int:
-        if isinstance(value, int | np.integer) and not isinstance(value, bool) and value >= low:
+        if is_whole(value, low):
             return int(value)
         rule = f"it is a whole number of at least {low}"
         raise SettingError(f"{key} is {value!r}", rule, "Pass such a number", key=key)
@@ -38,7 +37,7 @@ def number(span: str, allowed: Callable[[float], bool]) -> Rule:
     """
 
     def check(key: str, value: Any) -> float:
-        if isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value) and allowed(float(value)):
+        if is_number(value) and allowed(float(value)):
             return float(value)
         raise SettingError(f"{key} is {value!r}", f"it is a finite number {span}", "Pass such a number", key=key)
 

@@ -10,17 +10,15 @@ from typing import Any
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, JournalError, ParameterError, listed
+from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.base import Index, checked_binary, checked_reward
-from coterie.models.need import check_whole
-from coterie.policies import Policy, make_policy
-from coterie.policies.considered import Considered
+from coterie.policies import make_policy
 from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
 from coterie.policies.naming import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.product.batches import decisions_of
-from coterie.product.chances.propensity import Seen, check_least, exploration, joint_covariance, seen_by
 from coterie.product.changes import (
     Before,
     atomic,
@@ -34,8 +32,9 @@ from coterie.product.changes import (
 from coterie.product.checks import check_all_binary, check_choices, checked_expiry, checked_memory, nothing_to_check
 from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
+from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
-from coterie.product.files.whole import checked_path
+from coterie.product.floor import check_least, exploration
 from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
@@ -181,12 +180,12 @@ class Bandit:
             self._learned.doubt(self._ledger)
         policy = self._learned.policy
         number = policy.n_decisions
-        considered, seen = self._considered(policy, row, columns)
-        share, place = 0.0, considered.best
+        scored = policy.consider_rows(row, columns)
+        share, place = 0.0, scored.best
         if self._min_propensity:
             share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
             place = place if drawn is None else drawn
-        means, stds = considered.told or (considered.mean, considered.std)
+        means, stds = scored.shown
         column = columns.item(place)
         self._ledger.open(number, user=row, arm=column)
         self._learned.expect(row, column)
@@ -197,12 +196,12 @@ class Bandit:
             place=place,
             mean=means.item(place),
             std=stds.item(place),
-            score=considered.score.item(place),
-            explored=place != considered.best,
+            score=scored.score.item(place),
+            explored=place != scored.best,
             share=share,
-            seen=seen,
+            scored=scored,
             seed=self._seed,
-            certain=considered.certain if place == considered.best else None,
+            certain=scored.certain if place == scored.best else None,
         )
 
     @journalled
@@ -465,18 +464,6 @@ class Bandit:
 
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
-
-    def _considered(self, policy: Policy, row: int, columns: Index) -> tuple[Considered, Callable[[], Seen]]:
-        """Returns what a decision is made from, also for its propensities; one that cannot be made is not counted."""
-        number = policy.n_decisions
-        try:
-            considered = policy.consider_rows(row, columns)
-            covariance = joint_covariance(policy, row, columns) if policy.samples_jointly else None
-        except BaseException:
-            policy.n_decisions = number
-            raise
-        rest = policy.score, policy.tolerance(row), policy.model.noise_var, covariance
-        return considered, partial(seen_by, considered, *rest)
 
     def _named(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
         """Returns the candidates' rows and own ids; none given means every arm that is not retired."""

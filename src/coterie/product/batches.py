@@ -7,19 +7,17 @@ import numpy as np
 
 from coterie.contracts import ArmId
 from coterie.policies import Policy
-from coterie.policies.considered import Grounds
-from coterie.policies.rules.batches import Batch
 from coterie.policies.rules.draws import Draws
-from coterie.policies.rules.scores import Score
-from coterie.product.chances.propensity import Seen, exploration
+from coterie.policies.rules.scores import ScoredBatch
 from coterie.product.decision import Decision
+from coterie.product.floor import exploration
 
 
 def decisions_of(
-    policy: Policy, batch: Batch, shown: list[ArmId], *, draws: Draws, min_propensity: float, seed: int
+    policy: Policy, batch: ScoredBatch, shown: list[ArmId], *, draws: Draws, min_propensity: float, seed: int
 ) -> Iterator[tuple[int, int, Decision]]:
     """Yields the user's row, the position of the chosen candidate, and the decision, one after another."""
-    best, rule, noise_var = batch.best.tolist(), policy.score, policy.model.noise_var
+    best = batch.best.tolist()
     shares, places = [0.0] * len(best), best
     if min_propensity > 0:
         numbers = range(batch.first, batch.first + len(best))
@@ -42,14 +40,7 @@ def decisions_of(
                 score=scores[i],
                 explored=place != best[i],
                 share=shares[i],
-                seen=partial(_seen, batch, i, rule, noise_var),
+                scored=partial(batch.at, i),
                 seed=seed,
             ),
         )
-
-
-def _seen(batch: Batch, i: int, rule: Score, noise_var: float) -> Seen:
-    """Returns what the propensities of one decision of a batch depend on."""
-    width = batch.width[i] if isinstance(batch.width, np.ndarray) else batch.width
-    grounds = Grounds(rule, batch.mean[i], batch.std[i], width, batch.tolerances[i])
-    return Seen(grounds, batch.score[i], noise_var)

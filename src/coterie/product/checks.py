@@ -6,7 +6,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.errors import ParameterError, RewardError, listed
-from coterie.models.need import check_whole
+from coterie.errors.checks import check_whole, is_number
 from coterie.product.events import Memory
 
 PENDING = ("ignore", "hallucinate")
@@ -46,8 +46,8 @@ def checked_memory(forgetting: Any, window: Any) -> Memory:
 
 def checked_expiry(seconds: Any) -> float | None:
     """Returns after how many seconds a decision is forgotten, if ever."""
-    plain = seconds.item() if isinstance(seconds, np.generic) else seconds
-    if plain is None or (isinstance(plain, int | float) and not isinstance(plain, bool) and 0 < plain <= LONGEST_WAIT):
+    plain: float | None = seconds.item() if isinstance(seconds, np.generic) else seconds
+    if plain is None or (is_number(plain) and 0 < plain <= LONGEST_WAIT):
         return plain
     raise ParameterError(
         f"expire_after is {seconds!r}",

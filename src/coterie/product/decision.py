@@ -7,7 +7,9 @@ import numpy as np
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import DecisionError
-from coterie.product.chances.propensity import Propensities, Seen, probabilities_from, with_exploration
+from coterie.errors.checks import is_whole
+from coterie.policies.rules.propensity import Propensities
+from coterie.policies.rules.scores import Scored
 
 
 class Decision:
@@ -27,8 +29,8 @@ class Decision:
 
     __slots__ = (
         "_found",
+        "_scored",
         "_seed",
-        "_seen",
         "_share",
         "_shown",
         "arm",
@@ -53,14 +55,14 @@ class Decision:
         score: float,
         explored: bool,
         share: float,
-        seen: "Seen | Callable[[], Seen]",
+        scored: "Scored | Callable[[], Scored]",
         seed: int,
         certain: bool | None = None,
     ) -> None:
         self.id, self.user, self.arm = number, user, shown[place]
         self.mean, self.std, self.score, self.explored = mean, std, score, explored
         self.certain = certain
-        self._shown, self._share, self._seen, self._seed = shown, share, seen, seed
+        self._shown, self._share, self._scored, self._seed = shown, share, scored, seed
         self._found: Propensities | None = None
 
     def __repr__(self) -> str:
@@ -88,19 +90,19 @@ class Decision:
         """What was believed of every candidate when the decision was made."""
         found = self._propensities()
         known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
-        means, stds = self._grounds().told
+        means, stds = self._believed().shown
         together = zip(self._shown, means.tolist(), stds.tolist(), known, strict=True)
         return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
 
-    def _grounds(self) -> Seen:
+    def _believed(self) -> Scored:
         """Returns what was believed then."""
-        return self._seen if isinstance(self._seen, Seen) else self._seen()
+        return self._scored if isinstance(self._scored, Scored) else self._scored()
 
     def _propensities(self) -> Propensities | None:
         """Returns the propensities, computed when they are first asked for, from what was believed then."""
         if self._found is None:
-            found = probabilities_from(self._grounds(), rng=np.random.default_rng([self._seed, self.id]))
-            self._found = None if found is None else with_exploration(found, self._share)
+            found = self._believed().propensities(np.random.default_rng([self._seed, self.id]))
+            self._found = None if found is None else found.with_exploration(self._share)
         return self._found
 
 
@@ -111,7 +113,7 @@ def decision_number(decision: Any) -> int:
         >>> decision_number(np.int64(3))
         3
     """
-    if type(decision) is int or (isinstance(decision, int | np.integer) and not isinstance(decision, bool)):
+    if is_whole(decision):
         return int(decision)
     what, remedy = f"decision {decision!r} is unknown", "Pass the id of a Decision"
     if isinstance(decision, Decision):

@@ -7,21 +7,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.errors import MissingExtraError, ParameterError, UnknownNameError, UnknownUserError, listed, or_similar
+from coterie.errors import ParameterError, UnknownNameError, UnknownUserError, listed, or_similar
+from coterie.errors.checks import is_whole
+from coterie.errors.extras import require_extra
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, FreeKernel, Green, SquaredExponential
 from coterie.kernels.arm import Lengthscale
 from coterie.models import Model, make_model
 
-try:
+with require_extra("sklearn", "LaplacianKernelRegressor"):
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils.validation import check_array, check_is_fitted, validate_data
-except ModuleNotFoundError as missing:
-    raise MissingExtraError(
-        f"LaplacianKernelRegressor needs {missing.name!r}, which is not installed",
-        "it belongs to the extra 'sklearn'",
-        "Install it: pip install '.[sklearn]' in a clone of the project",
-    ) from None
 
 Index = NDArray[np.intp]
 
@@ -183,8 +179,7 @@ def _position(user_column: Any, names: list[str], n_columns: int) -> int:
         rule = f"the columns are {listed(names)}" if names else "only a dataframe has names of columns"
         remedy = or_similar(user_column, names, "Use one of these" if names else "Pass a position, such as 0")
         raise UnknownNameError(f"user_column {user_column!r} is unknown", rule, remedy)
-    whole = isinstance(user_column, int | np.integer) and not isinstance(user_column, bool)
-    if whole and 0 <= user_column < n_columns:
+    if is_whole(user_column, 0, n_columns - 1):
         return int(user_column)
     rule = f"it is a position from 0 to {n_columns - 1}, a name or None"
     raise ParameterError(f"user_column is {user_column!r}", rule, "Use one of these")

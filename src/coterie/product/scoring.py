@@ -8,12 +8,12 @@ import numpy as np
 
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import ParameterError
+from coterie.errors.checks import check_whole
 from coterie.models import SparseModel
 from coterie.models.base import Index
-from coterie.models.need import check_whole
 from coterie.policies import Policy
 from coterie.policies.naming import as_list
-from coterie.product.files.whole import not_written, replacing
+from coterie.product.files.atomic import not_written, replacing
 from coterie.product.inputs.rewards import parquet
 
 NUMBERS = 2**22  # means held at once

@@ -418,13 +418,13 @@ def test_hallucinated_decisions_shrink_the_uncertainty_and_leave_the_mean(policy
     second = hopeful.decide("ana")
     assert first.candidates is not None
     assert second.candidates is not None
-    grounds = hopeful._learned.policy.grounds(0, np.arange(6))
+    grounds = hopeful._learned.policy._decide(0, np.arange(6), 0)
     known = plain.predict("ana")
     for shown in known:
         assert known[shown][0] == pytest.approx(before[shown][0])
     hopeful._learned.doubt(hopeful._ledger)
     place = hopeful.arms.index[second.arm]
-    assert hopeful._learned.policy.grounds(0, np.arange(6)).std[place] < grounds.std[place] + 1e-12
+    assert hopeful._learned.policy._decide(0, np.arange(6), 0).std[place] < grounds.std[place] + 1e-12
     assert grounds.std[hopeful.arms.index[first.arm]] < known[first.arm][1]
 
 
@@ -455,10 +455,10 @@ def test_an_expired_decision_is_no_longer_hallucinated() -> None:
     bandit = make(pending="hallucinate", expire_after=10.0, clock=lambda: now[0])
     bandit.decide("ana", ["a"])
     bandit._learned.doubt(bandit._ledger)
-    shrunk = bandit._learned.policy.grounds(0, np.array([0])).std[0]
+    shrunk = bandit._learned.policy._decide(0, np.array([0]), 0).std[0]
     now[0] = 20.0
     bandit._learned.doubt(bandit._ledger)
-    assert bandit._learned.policy.grounds(0, np.array([0])).std[0] > shrunk
+    assert bandit._learned.policy._decide(0, np.array([0]), 0).std[0] > shrunk
 
 
 def test_a_reward_without_decision_does_not_hide_that_another_expired() -> None:

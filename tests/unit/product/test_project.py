@@ -193,7 +193,7 @@ def test_parquet_without_pyarrow_names_the_extra(tmp_path: Path, monkeypatch: py
     path = tmp_path / "edges.parquet"
     pq.write_table(pa.table({"a": ["x"], "b": ["y"]}), path)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(MissingExtraError, match=r"needs 'pyarrow'.*extra 'lab'"):
+    with pytest.raises(MissingExtraError, match=r"needs 'pyarrow'.*extra 'data'"):
         read_edges(path)
 
 

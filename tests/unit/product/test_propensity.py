@@ -14,17 +14,16 @@ import coterie as ct
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError
 from coterie.policies.making.recipes import RECIPES
-from coterie.policies.rules.scores import InNoiseUnits, ucb
-from coterie.product.chances.propensity import (
+from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.propensity import (
     Propensities,
     argmax_probabilities,
     epsilon_probabilities,
-    exploration_share,
     joint_thompson_probabilities,
-    mixed,
-    probabilities_of,
     thompson_probabilities,
 )
+from coterie.policies.rules.scores import FunctionScore, InNoiseUnits, ucb
+from coterie.product.floor import check_least, exploration
 
 WITHIN = 1e-6
 STAGED = sorted(name for name, recipe in RECIPES.items() if recipe.staged)
@@ -184,31 +183,26 @@ def test_joint_errors_are_never_nought_unless_nothing_is_drawn() -> None:
 
 
 def test_draws_in_blocks_are_all_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.product.chances.propensity.BLOCK", 7)
+    monkeypatch.setattr("coterie.policies.rules.propensity.BLOCK", 7)
     got, _ = joint_thompson_probabilities(np.zeros(2), np.eye(2), 1.0, np.random.default_rng(0), n_draws=1001)
     assert got.sum() == pytest.approx(1)
     with pytest.raises(ParameterError, match="n_draws is 0"):
         joint_thompson_probabilities(np.zeros(2), np.eye(2), 1.0, np.random.default_rng(0), n_draws=0)
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=9).filter(lambda values: sum(values) > 0.1), st.floats(0, 1))
-def test_the_mixture_reaches_the_floor_with_the_smallest_share(values: list[float], part: float) -> None:
-    given_ = np.array(values) / sum(values)
-    floor = part / len(given_)
-    got, share = mixed(given_, floor), exploration_share(given_, floor)
-    assert got.min() >= floor
-    assert got.sum() == pytest.approx(1)
-    np.testing.assert_allclose(got, (1 - share) * given_ + share / len(given_), atol=1e-12)
-    if share > 0:
-        assert got.min() == pytest.approx(floor, abs=1e-12)
-    else:
-        assert given_.min() >= floor
+@given(st.integers(1, 9), st.floats(0, 1))
+def test_uniform_exploration_reaches_the_floor_whatever_the_policy_would_do(size: int, part: float) -> None:
+    floor = part / size
+    share, _ = exploration(Draws(0), 0, size, floor)
+    never = Propensities(np.eye(size)[0]).with_exploration(share).probabilities
+    assert never.min() == pytest.approx(floor, abs=1e-12) or size == 1
+    assert never.sum() == pytest.approx(1)
 
 
 @pytest.mark.parametrize("floor", [0.4, -0.1, float("nan")])
 def test_a_floor_that_cannot_be_reached_is_refused_by_name(floor: float) -> None:
     with pytest.raises(ParameterError, match=rf"min_propensity is {floor} with 3 candidates; .* 1/3 = 0\.333333"):
-        mixed(np.array([1.0, 0.0, 0.0]), floor)
+        check_least(floor, 3)
 
 
 @pytest.mark.parametrize(
@@ -244,7 +238,7 @@ def frequencies(policy: ct.Policy, shown: list[int], rounds: int) -> Array:
 
 def found(policy: ct.Policy, shown: list[int]) -> Propensities:
     row = policy.graph.index["bo"]
-    got = probabilities_of(policy, row, np.array(shown), rng=np.random.default_rng(0))
+    got = policy.propensities(row, np.array(shown), rng=np.random.default_rng(0))
     assert got is not None
     return got
 
@@ -266,7 +260,7 @@ def test_joint_sampling_chooses_as_often_as_its_propensities_say(name: str) -> N
     error = np.hypot(np.sqrt(got.probabilities * (1 - got.probabilities) / rounds), got.standard_errors)
     assert (np.abs(frequencies(policy, shown, rounds) - got.probabilities) <= 4.5 * error).all()
     with pytest.raises(ParameterError, match="rng is None"):
-        probabilities_of(policy, 1, np.array(shown))
+        policy.propensities(1, np.array(shown))
 
 
 def test_a_user_nobody_knows_is_shown_all_alike() -> None:
@@ -279,7 +273,7 @@ def test_without_a_pool_arms_are_vectors() -> None:
     graph = ct.UserGraph.from_edges([("ana", "bo")])
     policy = ct.make_policy("lk-gp-ts", graph=graph, arm_kernel=ct.SquaredExponential(1.0))
     policy.update("bo", np.array([0.0, 1.0]), 3.0)
-    got = probabilities_of(policy, 1, np.array([[0.0, 1.0], [5.0, 5.0]]))
+    got = policy.propensities(1, np.array([[0.0, 1.0], [5.0, 5.0]]))
     assert got is not None
     mean, std = policy.predict("bo", np.array([[0.0, 1.0], [5.0, 5.0]]))
     assert got.probabilities[0] == pytest.approx(ndtr((mean[0] - mean[1]) / np.hypot(*std)), abs=WITHIN)
@@ -295,6 +289,10 @@ def test_what_is_not_known_is_none() -> None:
     def own(mean: Array, std: Array, width: float | Array, **_: object) -> Array:
         return mean - width * std
 
-    for policy in (trained("gp-ucb", score=own), trained("gp-ucb", score=InNoiseUnits(own)), *map(trained, STAGED)):
-        assert probabilities_of(policy, 0, np.arange(3)) is None
-    assert probabilities_of(trained("gp-ucb", score=InNoiseUnits(ucb)), 0, np.arange(3)) is not None
+    for policy in (
+        trained("gp-ucb", score=own),
+        trained("gp-ucb", score=InNoiseUnits(FunctionScore(own))),
+        *map(trained, STAGED),
+    ):
+        assert policy.propensities(0, np.arange(3)) is None
+    assert trained("gp-ucb", score=InNoiseUnits(ucb)).propensities(0, np.arange(3)) is not None

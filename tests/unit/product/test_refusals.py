@@ -250,7 +250,7 @@ def test_a_decision_that_cannot_be_made_is_not_counted(monkeypatch: pytest.Monke
         raise MemoryError
 
     bandit = make(policy="lk-gp-ts", sampling="joint")
-    monkeypatch.setattr("coterie.product.bandit.joint_covariance", fail)
+    monkeypatch.setattr("coterie.policies.rules.scores.symmetric_root", fail)
     with pytest.raises(MemoryError):
         bandit.decide(0)
     assert (bandit.n_decisions, bandit.n_pending) == (0, 0)

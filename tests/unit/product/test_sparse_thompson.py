@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph import graph_kernel
 from coterie.models import Model, SparseModel, make_model
-from coterie.product.chances.propensity import joint_thompson_probabilities, thompson_probabilities
+from coterie.policies.rules.propensity import joint_thompson_probabilities, thompson_probabilities
 
 pytest.importorskip("numba")
 

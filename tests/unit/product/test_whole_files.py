@@ -14,8 +14,8 @@ import pytest
 import coterie as ct
 from coterie.errors import JournalError, SavedFileError
 from coterie.product.bandit import Bandit
+from coterie.product.files.atomic import replacing
 from coterie.product.files.container import read_container, write_container
-from coterie.product.files.whole import replacing
 
 LARGE = 2**21  # numbers: 16 MiB
 
@@ -93,7 +93,7 @@ def test_what_a_killed_program_left_is_gone_after_the_next_save(tmp_path: Path) 
     code = """
         import sys, time
         from pathlib import Path
-        from coterie.product.files.whole import replacing
+        from coterie.product.files.atomic import replacing
         with replacing(Path(sys.argv[1])) as file:
             file.write(b"half")
             file.flush()

@@ -5,6 +5,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
 from coterie.errors import ParameterError
+from coterie.errors.checks import is_whole
 from coterie.logs.log import Floats
 
 
@@ -16,7 +17,7 @@ def leading_directions(matrix: sp.csr_array, dimension: int, seed: int) -> Float
         [1.0]
     """
     most = min(matrix.shape) - 1
-    if isinstance(dimension, bool) or not isinstance(dimension, int | np.integer) or not 1 <= dimension <= most:
+    if not is_whole(dimension, 1, most):
         rule = f"it is a whole number from 1 to {most}, one less than the smaller side of {matrix.shape}"
         raise ParameterError(f"dimension = {dimension!r} is out of range", rule, "Pass a dimension in this range")
     start = np.random.default_rng(seed).normal(size=min(matrix.shape))

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from coterie.errors import ArmError, InputError, MissingExtraError, UnknownNameError
+from coterie.errors import ArmError, InputError, UnknownNameError
+from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log
 from coterie.logs.plain.cells import BETWEEN, ROWS
@@ -133,12 +134,9 @@ def _cell(value: Any) -> Any:
 
 
 def _write_parquet(path: Path, pieces: Iterator[Piece]) -> None:
-    try:
+    with require_extra("data", "a Parquet file", otherwise="or write CSV"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    except ModuleNotFoundError:
-        rule, remedy = "it belongs to the extra 'data'", "Install it: pip install '.[data]' in a clone; or write CSV"
-        raise MissingExtraError("Parquet needs 'pyarrow', which is not installed", rule, remedy) from None
     kinds = dict.fromkeys(set(FORMS[path.stem].needed) - {"reward"}, pa.string())
     if path.stem == "events":
         kinds["candidates"] = pa.list_(pa.string())

@@ -11,6 +11,7 @@ from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solv
 from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
 from coterie.errors import ParameterError
+from coterie.errors.checks import is_whole
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.agreement import Seen, gap_of_weights, seen
 from coterie.models.base import Index
@@ -26,9 +27,7 @@ EPS = float(np.finfo(float).eps)
 
 def eigen_features(covariance: Array, rank: int | None, *, what: str) -> tuple[Array, float, float]:
     """Returns features F with F F' the best approximation of this rank, the first and the first lost eigenvalue."""
-    if rank is not None and (
-        isinstance(rank, bool) or not isinstance(rank, int | np.integer) or not 1 <= rank <= len(covariance)
-    ):
+    if rank is not None and not is_whole(rank, 1, len(covariance)):
         raise ParameterError(
             f"{what} is {rank!r}", f"it is a whole number from 1 to {len(covariance)}", "Leave it out for all"
         )

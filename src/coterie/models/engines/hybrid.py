@@ -5,6 +5,7 @@ from copy import copy
 from typing import Any
 
 from coterie.contracts import Array, Drift
+from coterie.errors.checks import check_whole
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
 from coterie.models.base import DRIFT_TOLERANCE, Index
@@ -12,7 +13,7 @@ from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.grid import GridModel, require_grid_memory
 from coterie.models.engines.kinds import merged
-from coterie.models.need import check_whole, require_pool
+from coterie.models.need import require_pool
 
 
 def integer_cube_root(value: int) -> int:

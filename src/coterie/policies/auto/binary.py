@@ -20,7 +20,7 @@ from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper, Parts, Scales
 from coterie.policies.auto.sampling import Index
-from coterie.policies.considered import Considered
+from coterie.policies.rules.scores import Scored
 
 LOGIT_VARIANCE = 2.0
 MOST_PAIRS = 192  # that a fit looks at
@@ -132,9 +132,9 @@ class BernoulliPolicy(AutoPolicy):
         precision = self._model.history.count_array()
         return Sites(precision, precision * self._model.history.mean_array())
 
-    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+    def _decide(self, row: int, arms: Any, number: int) -> Scored:
         found = super()._decide(row, arms, number)
-        return found._replace(told=probabilities(found.mean, found.std))
+        return found._replace(on_reward_scale=probabilities(found.mean, found.std))
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         moved = self._add_site(row, column, Trials(np.ones(1), np.array([value]), self.centre))

@@ -21,10 +21,9 @@ from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.pending import Found, PendingFit, pending_of, state_of
 from coterie.policies.auto.statistics import centre_and_variance, is_constant, noise_share_of
-from coterie.policies.considered import Considered
 from coterie.policies.fitting import gathered
 from coterie.policies.policy import Policy
-from coterie.policies.rules.batches import Batch
+from coterie.policies.rules.scores import Scored, ScoredBatch
 from coterie.policies.same import check_same
 
 FIRST_FIT = 8
@@ -347,11 +346,11 @@ class AutoPolicy(Policy):
             self._normalised = normalised
             self._ground = self._ground.on(self.graph, normalised=normalised)
 
-    def _decide(self, row: int, arms: Any, number: int) -> Considered:
+    def _decide(self, row: int, arms: Any, number: int) -> Scored:
         found = super()._decide(row, arms, number)
         return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
 
-    def consider_many(self, users: Iterable[Any], candidates: Any = None) -> Batch | None:
+    def consider_many(self, users: Iterable[Any], candidates: Any = None) -> ScoredBatch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
         found = super().consider_many(users, candidates)
         if found is None:

@@ -6,7 +6,7 @@ from math import isfinite
 import numpy as np
 
 from coterie.errors import ParameterError
-from coterie.models.need import check_whole
+from coterie.errors.checks import check_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import UnknownNameError, listed, or_similar
+from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
 from coterie.kernels.graph import MAX_FEATURES
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
 from coterie.models.large import Sizes, is_for_sparse
 from coterie.models.memory import check_users_fit
-from coterie.models.need import check_whole
 
 FEATURE_OPTIONS = ("feature_error", "max_features")
 

@@ -4,9 +4,8 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
-import numpy as np
-
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
+from coterie.errors.checks import is_number
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
@@ -24,7 +23,7 @@ from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.following.similarity import LearnedSimilarity
 from coterie.policies.making.groups import group_labels
 from coterie.policies.making.recipes import RECIPES, Recipe
-from coterie.policies.rules.scores import Score
+from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
 LIKELIHOODS = ("gaussian", "bernoulli")
@@ -108,7 +107,7 @@ def bounded_model(kernel: JointKernel, *, noise_var: float) -> Model:
     return model
 
 
-def score_for(name: str, recipe: Recipe, sampling: str | None, given: Score | None) -> Score:
+def score_for(name: str, recipe: Recipe, sampling: str | None, given: ScoreFunction | None) -> Score:
     """Returns the caller's score, or the recipe's for this way of sampling."""
     if given is not None:
         return _own_score(sampling, given)
@@ -128,8 +127,7 @@ def _own_score(sampling: str | None, given: Any) -> Score:
     if not callable(given) or isinstance(given, type):
         rule = "it is a function of mean, std, width and keywords that returns one number for each candidate"
         raise ParameterError(f"score is {given!r}", rule, "Pass such a function, as in coterie.policies.rules.scores")
-    score: Score = given
-    return score
+    return as_score(given)
 
 
 def similarity_for(name: str, recipe: Recipe, given: str | None) -> str | None:
@@ -216,8 +214,7 @@ def clusters_for(
     if not recipe.clustered:
         return []
     width = CLUSTER_WIDTH if given is None else given
-    number = isinstance(width, int | float | np.number) and not isinstance(width, bool)
-    if not (number and 0 < width < float("inf")):
+    if not (is_number(width) and width > 0):
         raise ParameterError(
             f"cluster_width is {given!r}", "it is a finite number > 0", f"Choose, say, {CLUSTER_WIDTH}"
         )

@@ -5,11 +5,11 @@ from functools import partial
 from typing import Any
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
+from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.memory import check_users_fit
-from coterie.models.need import check_whole
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.making.engines import feature_options, suited_engine
@@ -32,7 +32,7 @@ from coterie.policies.making.ingredients import (
 from coterie.policies.making.recipes import OUT_OF_REACH, RECIPES, Recipe
 from coterie.policies.policy import Policy
 from coterie.policies.rules.draws import checked_seed
-from coterie.policies.rules.scores import Score
+from coterie.policies.rules.scores import ScoreFunction
 from coterie.policies.rules.widths import Width, checked_width
 from coterie.policies.staged import DEFAULT_ROUNDS, StagedPolicy
 
@@ -69,7 +69,7 @@ def make_policy(
     width: Width | None = None,
     sampling: str | None = None,
     similarity: str | None = None,
-    score: Score | None = None,
+    score: ScoreFunction | None = None,
     cluster_width: float | None = None,
     likelihood: str = "gaussian",
     engine: str = "auto",
@@ -96,7 +96,7 @@ def make_policy(
         sampling: For Thompson sampling, "independent" by candidate (the paper's, default) or "joint".
         similarity: For coop-kernel-*, "learned_mmd" (the default: from the arms chosen for each user, refreshed every
             200 rounds), "laplacian_inv", "heat", "spectral_rbf" or "all_ones".
-        score: Your own: a function of mean, std, width and keywords (see `coterie.policies.rules.scores.Score`) that
+        score: Your own: a function of mean, std, width and keywords (see `coterie.policies.rules.scores`) that
             returns one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.

@@ -7,6 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.errors import ParameterError
+from coterie.errors.checks import is_whole
 from coterie.kernels import ArmPool
 
 
@@ -30,8 +31,7 @@ class Levels:
     n_levels: int = 9
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.n_levels, int) and not isinstance(self.n_levels, bool)
-        if not whole or not 2 <= self.n_levels <= 30:
+        if not is_whole(self.n_levels, 2, 30):
             raise ParameterError(f"n_levels is {self.n_levels!r}", "it is a whole number from 2 to 30", "Choose 9")
 
     @property

@@ -6,6 +6,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.errors import ParameterError
+from coterie.errors.checks import is_whole
 
 SCORES, TIES, EXPLORATION = 0, 1, 2
 
@@ -57,6 +58,6 @@ class Draws:
 
 def checked_seed(seed: Any) -> int:
     """Returns the seed, or raises if it is not a whole number >= 0."""
-    if isinstance(seed, int | np.integer) and not isinstance(seed, bool) and seed >= 0:
+    if is_whole(seed, 0):
         return int(seed)
     raise ParameterError(f"seed is {seed!r}", "it is a whole number >= 0", "Choose, say, 0")

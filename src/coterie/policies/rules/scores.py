@@ -1,19 +1,36 @@
-"""A score orders the candidates: pure functions of a belief, a width and the decision's own draws."""
+"""A score orders the candidates: everything there is to know of one is in its class.
 
+A class says what number a candidate gets (`__call__`), by what its std is multiplied where that is all there is to it
+(`slope`), how several users are scored together (`of_many`), and with which probability each candidate is chosen
+(`propensities`). A plain function will do for a score of one's own (`FunctionScore`); then only the first is known.
+"""
+
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from coterie.contracts import Array, Belief
 from coterie.policies.rules.draws import Draws
+from coterie.policies.rules.propensity import (
+    N_DRAWS,
+    ROUNDING,
+    Propensities,
+    argmax_probabilities,
+    epsilon_probabilities,
+    joint_thompson_probabilities,
+    symmetric_root,
+    thompson_probabilities,
+)
 
-ROUNDING = 1e-13  # scores this close, beside the highest, are tied
+Index = NDArray[np.intp]
 
 
-class Score(Protocol):
+class ScoreFunction(Protocol):
     """Anything that gives each candidate a number, the highest to be chosen."""
 
     def __call__(
@@ -32,51 +49,243 @@ class Score(Protocol):
         ...
 
 
-def ucb(mean: Array, std: Array, width: float | Array, **_: object) -> Array:
-    """Returns mean + width * std (equation 6 of the paper).
+class Scored(NamedTuple):
+    """What a decision is made from: what is believed of every candidate, and what the score makes of it.
 
-    Examples:
-        >>> ucb(np.array([0.0, 1.0]), np.array([2.0, 0.5]), 1.0)
-        array([2. , 1.5])
+    Attributes:
+        rule: The score.
+        mean: The believed reward of each candidate.
+        std: The uncertainty of each.
+        width: How wide to explore: a number, or one for each.
+        score: The number of each; the highest is chosen.
+        tolerance: The gap within which scores are tied.
+        noise_var: The model's noise variance.
+        best: The position of the chosen candidate.
+        n_ties: How many candidates have the highest score.
+        covariance: Of the candidates, and their largest prior variance, where they are drawn jointly.
+        on_reward_scale: Mean and std of each in the rewards' own units, where the belief is about something else.
+        certain: Whether the exact belief is proven to choose the same; None where nobody asked.
     """
-    return mean + width * std
+
+    rule: "Score"
+    mean: Array
+    std: Array
+    width: float | Array
+    score: Array
+    tolerance: float
+    noise_var: float
+    best: int
+    n_ties: int = 1
+    covariance: tuple[Array, float] | None = None
+    on_reward_scale: tuple[Array, Array] | None = None
+    certain: bool | None = None
+
+    @property
+    def shown(self) -> tuple[Array, Array]:
+        """Mean and std of each candidate in the rewards' own units."""
+        return self.on_reward_scale or (self.mean, self.std)
+
+    def propensities(self, rng: np.random.Generator | None = None, n_draws: int = N_DRAWS) -> Propensities | None:
+        """Returns the probability of each candidate to be chosen, or None where it is not known."""
+        return self.rule.propensities(self, rng, n_draws) if self.rule.knows_propensities else None
 
 
-def widening_ucb(mean: Array, std: Array, width: float | Array, *, model: Belief, **_: object) -> Array:
-    """Returns mean + width * sqrt(log(t + 1)) * std in round t.
+class ScoredBatch(NamedTuple):
+    """What the decisions for several users among the same candidates are made from, a row for each.
 
-    Examples:
-        >>> from types import SimpleNamespace
-        >>> widening_ucb(np.zeros(1), np.ones(1), 1.0, model=SimpleNamespace(n_observations=53)).round(6)
-        array([2.001832])
+    Attributes:
+        rule: The score.
+        first: The number of the first decision; the others follow.
+        rows: The users' rows.
+        mean: The believed rewards.
+        std: Their uncertainty.
+        width: How wide to explore: a number, or one for each score.
+        score: The numbers; the highest of each row is chosen.
+        tolerances: The gap within which scores are tied, for each user.
+        noise_var: The model's noise variance.
+        best: The position of each chosen candidate.
     """
-    return mean + width * sqrt(log(model.n_observations + 2)) * std
+
+    rule: "Score"
+    first: int
+    rows: list[int]
+    mean: Array
+    std: Array
+    width: float | Array
+    score: Array
+    tolerances: list[float]
+    noise_var: float
+    best: Index
+
+    def at(self, i: int) -> Scored:
+        """Returns what one of the decisions is made from."""
+        width = self.width[i] if isinstance(self.width, np.ndarray) else self.width
+        of_user = self.mean[i], self.std[i], width, self.score[i]
+        return Scored(self.rule, *of_user, self.tolerances[i], self.noise_var, int(self.best[i]))
 
 
-def greedy(mean: Array, std: Array, width: float | Array, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
-    """Returns the mean."""
-    return mean
+class Score:
+    """Gives each candidate a number, the highest to be chosen.
+
+    Attributes:
+        is_deterministic: Whether it draws nothing: the score is then mean + slope * std.
+        is_joint: Whether it draws the candidates together, from their covariance.
+        knows_propensities: Whether `propensities` has them.
+    """
+
+    is_deterministic = False
+    is_joint = False
+    knows_propensities = True
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
+        """Returns one score for each candidate, in the `context` of a decision (see `ScoreFunction`)."""
+        return mean + self.slope(width, context.get("model")) * std
+
+    def slope(self, width: float | Array, model: Any) -> float | Array:
+        """Returns by what std is multiplied, where that is all that the score adds to the mean."""
+        raise NotImplementedError(f"{type(self).__name__} is no multiple of std")
+
+    def of_many(
+        self, mean: Array, std: Array, width: float | Array, *, model: Belief, draws: Draws, numbers: Sequence[int]
+    ) -> Array | None:
+        """Returns the scores of several decisions, a row for each; None where they are made one after another."""
+        del draws, numbers
+        return self(mean, std, width, model=model) if self.is_deterministic else None
+
+    def with_covariance(
+        self, mean: Array, std: Array, width: float | Array, **context: Any
+    ) -> tuple[Array, tuple[Array, float] | None]:
+        """Returns the scores, and what `Scored.covariance` holds of the candidates."""
+        return self(mean, std, width, **context), None
+
+    def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
+        """Returns the probability of each candidate to be chosen.
+
+        Args:
+            found: What the decision is made from.
+            rng: Where simulated draws come from.
+            n_draws: How many.
+        """
+        del rng, n_draws
+        return Propensities(argmax_probabilities(found.score, found.tolerance))
 
 
-def thompson(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:
-    """Returns mean + width * std * z, with z drawn for each candidate on its own (equation 7 of the paper)."""
-    return mean + width * std * draws.normals(number, len(mean))
+class UpperConfidenceBound(Score):
+    """mean + width * std (equation 6 of the paper)."""
+
+    is_deterministic = True
+
+    def slope(self, width: float | Array, model: Any) -> float | Array:  # noqa: ARG002 - one signature for all scores
+        """Returns the width."""
+        return width
 
 
-def uniform(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
-    """Returns random numbers: every candidate is as likely as the others."""
-    return draws.normals(number, len(mean))
+class WideningUpperConfidenceBound(Score):
+    """mean + width * sqrt(log(t + 1)) * std in round t."""
+
+    is_deterministic = True
+
+    def slope(self, width: float | Array, model: Any) -> float | Array:
+        """Returns the width times what it has grown to by now."""
+        return width * sqrt(log(model.n_observations + 2))
 
 
-def epsilon_greedy(mean: Array, std: Array, width: float | Array, *, draws: Draws, number: int, **_: object) -> Array:  # noqa: ARG001 - one signature for all scores
-    """Returns the mean, or with probability `width` random numbers."""
-    normals = draws.normals(number, len(mean) + 1)
-    explore = NormalDist().cdf(float(normals[-1])) < np.max(width)
-    return normals[:-1] if explore else mean
+class Greedy(Score):
+    """The mean."""
+
+    is_deterministic = True
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:  # noqa: ARG002 - one signature for all scores
+        """Returns the mean."""
+        return mean
+
+    def slope(self, width: float | Array, model: Any) -> float:  # noqa: ARG002 - one signature for all scores
+        """Returns 0."""
+        return 0.0
+
+
+class Thompson(Score):
+    """mean + width * std * z, with z drawn for each candidate on its own (equation 7 of the paper)."""
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
+        """Returns one score for each candidate."""
+        return np.asarray(mean + width * std * context["draws"].normals(context["number"], len(mean)))
+
+    def of_many(
+        self, mean: Array, std: Array, width: float | Array, *, model: Belief, draws: Draws, numbers: Sequence[int]
+    ) -> Array:
+        """Returns the scores of several decisions, each with its own draws."""
+        del model
+        return np.asarray(mean + width * std * np.array([draws.normals(number, mean.shape[1]) for number in numbers]))
+
+    def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
+        """Returns the probability of each candidate to have the largest draw, by quadrature."""
+        del rng, n_draws
+        gap = max(found.tolerance, ROUNDING * float(np.abs(found.mean).max()))
+        return Propensities(thompson_probabilities(found.mean, found.width * found.std, gap))
+
+
+class JointThompson(Score):
+    """mean + width * a joint draw of the candidates from the posterior."""
+
+    is_joint = True
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
+        """Returns one score for each candidate."""
+        return self.with_covariance(mean, std, width, **context)[0]
+
+    def with_covariance(
+        self,
+        mean: Array,
+        std: Array,  # noqa: ARG002 - one signature for all scores
+        width: float | Array,
+        **context: Any,
+    ) -> tuple[Array, tuple[Array, float]]:
+        """Returns the scores, the covariance of the candidates, and their largest prior variance."""
+        model, at = context["model"], (context["user"], context["arms"])
+        covariance, scale = model.covariance(*at), float(model.prior_std(*at).max()) ** 2
+        drawn = symmetric_root(covariance, scale) @ context["draws"].normals(context["number"], len(mean))
+        return np.asarray(mean + width * drawn), (covariance, scale)
+
+    def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
+        """Returns how often each candidate has the largest of simulated draws, with standard errors."""
+        assert found.covariance is not None
+        covariance, scale = found.covariance
+        given = found.mean, covariance, found.width
+        return Propensities(*joint_thompson_probabilities(*given, rng, n_draws, tolerance=found.tolerance, scale=scale))
+
+
+class Uniform(Score):
+    """Random numbers: every candidate is as likely as the others."""
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:  # noqa: ARG002 - one signature for all scores
+        """Returns a draw for each candidate."""
+        return np.asarray(context["draws"].normals(context["number"], len(mean)))
+
+    def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
+        """Returns the same probability for each."""
+        del rng, n_draws
+        return Propensities(np.full(len(found.mean), 1.0 / len(found.mean)))
+
+
+class EpsilonGreedy(Score):
+    """The mean, or with probability `width` random numbers."""
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:  # noqa: ARG002 - one signature for all scores
+        """Returns the means, or a draw for each candidate."""
+        normals = context["draws"].normals(context["number"], len(mean) + 1)
+        explore = NormalDist().cdf(float(normals[-1])) < np.max(width)
+        return np.asarray(normals[:-1]) if explore else mean
+
+    def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
+        """Returns epsilon / k for each of k candidates, and the rest for the best mean."""
+        del rng, n_draws
+        epsilon = min(float(np.max(found.width)), 1.0)
+        return Propensities(epsilon_probabilities(found.mean, epsilon, found.tolerance))
 
 
 @dataclass(frozen=True, slots=True)
-class InNoiseUnits:
+class InNoiseUnits(Score):
     """The same score with std measured in units of the noise's, as the linear methods do.
 
     Examples:
@@ -87,29 +296,77 @@ class InNoiseUnits:
 
     score: Score
 
-    def __call__(self, mean: Array, std: Array, width: float | Array, **rest: Any) -> Array:
+    @property
+    def is_deterministic(self) -> bool:  # type: ignore[override]
+        """As the score inside."""
+        return self.score.is_deterministic
+
+    @property
+    def is_joint(self) -> bool:  # type: ignore[override]
+        """As the score inside."""
+        return self.score.is_joint
+
+    @property
+    def knows_propensities(self) -> bool:  # type: ignore[override]
+        """As the score inside."""
+        return self.score.knows_propensities
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
         """Returns one score for each candidate."""
-        return self.score(mean, std, width / sqrt(rest["model"].noise_var), **rest)
+        return self.score(mean, std, width / sqrt(context["model"].noise_var), **context)
+
+    def slope(self, width: float | Array, model: Any) -> float | Array:
+        """Returns by what std is multiplied."""
+        return self.score.slope(width / sqrt(model.noise_var), model)
+
+    def of_many(
+        self, mean: Array, std: Array, width: float | Array, *, model: Belief, draws: Draws, numbers: Sequence[int]
+    ) -> Array | None:
+        """Returns the scores of several decisions, a row for each; None where they are made one after another."""
+        width = width / sqrt(model.noise_var)
+        return self.score.of_many(mean, std, width, model=model, draws=draws, numbers=numbers)
+
+    def with_covariance(
+        self, mean: Array, std: Array, width: float | Array, **context: Any
+    ) -> tuple[Array, tuple[Array, float] | None]:
+        """Returns the scores, and what `Scored.covariance` holds of the candidates."""
+        return self.score.with_covariance(mean, std, width / sqrt(context["model"].noise_var), **context)
+
+    def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
+        """Returns the probability of each candidate to be chosen."""
+        return self.score.propensities(found._replace(width=found.width / sqrt(found.noise_var)), rng, n_draws)
 
 
-def joint_thompson(
-    mean: Array,
-    std: Array,  # noqa: ARG001 - one signature for all scores
-    width: float | Array,
-    *,
-    model: Belief,
-    user: int,
-    arms: Any,
-    draws: Draws,
-    number: int,
-) -> Array:
-    """Returns mean + width * a joint draw of the candidates from the posterior.
+@dataclass(frozen=True, slots=True)
+class FunctionScore(Score):
+    """A function as a score. It may use its draws in any way, so its propensities are not known."""
 
-    The symmetric square root is used: unlike a Cholesky factor it exists for a singular covariance, and unlike
-    eigenvectors it has no signs to choose, so every exact engine gives the same draw. Eigenvalues that are rounding
-    count as zero, or their roots would be a million times larger than what engines differ by.
+    function: ScoreFunction
+
+    @property
+    def knows_propensities(self) -> bool:  # type: ignore[override]
+        """Never."""
+        return False
+
+    def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
+        """Returns what the function gives."""
+        return self.function(mean, std, width, **context)
+
+
+ucb = UpperConfidenceBound()
+widening_ucb = WideningUpperConfidenceBound()
+greedy = Greedy()
+thompson = Thompson()
+joint_thompson = JointThompson()
+uniform = Uniform()
+epsilon_greedy = EpsilonGreedy()
+
+
+def as_score(score: Score | ScoreFunction) -> Score:
+    """Returns a score, or a function as one.
+
+    Examples:
+        >>> as_score(ucb) is ucb, as_score(lambda mean, std, width, **_: mean - std).knows_propensities
+        (True, False)
     """
-    values, vectors = np.linalg.eigh(model.covariance(user, arms))
-    rounding = 1e-12 * float(model.prior_std(user, arms).max()) ** 2
-    root = (vectors * np.sqrt(np.where(values > rounding, values, 0.0))) @ vectors.T
-    return np.asarray(mean + width * (root @ draws.normals(number, len(mean))))
+    return score if isinstance(score, Score) else FunctionScore(score)

@@ -2,13 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite, log, sqrt
+from math import log, sqrt
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Belief
 from coterie.errors import ParameterError
+from coterie.errors.checks import is_number
 
 Width = float | Callable[[int, Any], float]
 
@@ -31,7 +32,7 @@ class TheoryWidth:
 
     def __post_init__(self) -> None:
         for name, value in (("norm_bound", self.norm_bound), ("noise_std", self.noise_std)):
-            if not (isinstance(value, int | float | np.number) and isfinite(value) and value >= 0):
+            if not (is_number(value) and value >= 0):
                 raise ParameterError(
                     f"{name} is {value!r}", "it is a finite number >= 0", "Give a bound you believe in"
                 )
@@ -51,8 +52,7 @@ def checked_width(width: Any) -> Width:
     if callable(width) and not isinstance(width, type):
         function: Callable[[int, Any], float] = width
         return function
-    number = isinstance(width, int | float | np.integer | np.floating) and not isinstance(width, bool)
-    if number and 0 <= width < float("inf"):
+    if is_number(width) and width >= 0:
         return float(width)
     raise ParameterError(f"width is {width!r}", "it is a number >= 0 or a function of (t, model)", "Choose, say, 1.0")
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
-from coterie.models.need import check_whole
+from coterie.errors.checks import check_whole
 from coterie.product.checks import check_all_binary
 from coterie.product.evaluation.estimators import ESTIMATORS
 from coterie.product.evaluation.logged import Logged

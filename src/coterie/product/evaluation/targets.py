@@ -11,8 +11,6 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import SparseModel
 from coterie.policies import Policy
-from coterie.policies.staged import StagedPolicy
-from coterie.product.chances.propensity import probabilities_of
 from coterie.product.evaluation.asked import Progress, silent
 from coterie.product.evaluation.estimators import Terms, accepted
 from coterie.product.evaluation.logged import Index, Logged
@@ -118,12 +116,12 @@ def replay_learning(
 
 def check_freezable(policy: Policy) -> None:
     """Raises if the choice probabilities of a policy that learns no more are not known."""
-    if isinstance(policy, StagedPolicy):
+    if not policy.score.knows_propensities:
         raise _unknown_chances(policy)
 
 
 def _asked(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
-    found = probabilities_of(policy, user, shown, rng=rng)
+    found = policy.propensities(user, shown, rng=rng)
     if found is None:
         raise _unknown_chances(policy)
     return found.probabilities

@@ -38,7 +38,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.errors import SavedFileError
-from coterie.product.files.whole import not_written, replacing
+from coterie.product.files.atomic import not_written, replacing
 
 MAGIC = b"COTERIE\0"
 VERSION = 2

@@ -11,8 +11,8 @@ import numpy as np
 
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
+from coterie.product.files.atomic import not_written, sync_folder
 from coterie.product.files.saving import parts_as_saved
-from coterie.product.files.whole import not_written, sync_folder
 
 STATE, ARRAYS = "state.json", "arrays.npz"
 LARGEST_TABLE = (

@@ -30,6 +30,7 @@ from coterie.errors import JournalError
 from coterie.kernels import ArmPool
 from coterie.policies.naming import as_list
 from coterie.product.decision import Decision, decision_number
+from coterie.product.files.atomic import lock
 from coterie.product.inputs.arms import as_arm_pool
 
 if TYPE_CHECKING:
@@ -217,20 +218,12 @@ def _held(path: Path) -> int:
         what, rule = f"{str(path)!r} is not a plain file", "a journal is read again, to the last line"
         raise JournalError(what, rule, "Give the path of a file")
     try:
-        _lock(handle)
+        lock(handle, until=-inf)
     except BlockingIOError:
         os.close(handle)
         what, rule = f"{str(path)!r} is in use", "one bandit writes to a journal"
         raise JournalError(what, rule, "End the program that does, or let go of the other bandit") from None
     return handle
-
-
-def _lock(handle: int) -> None:
-    try:
-        import fcntl
-    except ImportError:  # not on every system
-        return
-    fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def versions() -> dict[str, str]:

@@ -8,7 +8,7 @@ from time import monotonic
 
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
-from coterie.product.files.whole import is_at, lock
+from coterie.product.files.atomic import is_at, lock
 
 WAIT = 10.0
 

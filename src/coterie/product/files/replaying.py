@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import CoterieError, JournalError
-from coterie.models.need import check_whole
+from coterie.errors.checks import check_whole
 from coterie.product.bandit import Bandit
 from coterie.product.changes import CHANGES
 from coterie.product.decision import Decision

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import ArmId, Array
-from coterie.errors import ArmError, DuplicateIdError, MissingExtraError, listed
+from coterie.errors import ArmError, DuplicateIdError, listed
+from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
 
 ID_COLUMNS = ("arm", "id")
@@ -61,14 +62,8 @@ def _columns(arms: Any) -> dict[Any, Any]:
 
 def narwhals_for(what: str = "arms") -> Any:
     """Returns narwhals, or says which extra brings it."""
-    try:
+    with require_extra("data", f"a dataframe of {what}", otherwise="or pass a mapping or an array"):
         import narwhals
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            f"{what} in a dataframe need narwhals, which is not installed",
-            "it belongs to the extra 'data'",
-            "Install it: pip install '.[data]' in a clone of the project, or pass a mapping or an array",
-        ) from None
     return narwhals
 
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from coterie.errors import InputError, MissingExtraError, SavedFileError, listed
+from coterie.errors import InputError, SavedFileError, listed
+from coterie.errors.extras import require_extra
 from coterie.product.inputs.frames import is_frame, narwhals_for
 
 ROWS = 2**17
@@ -40,14 +41,8 @@ def read_rewards(source: Any, *, user: str = "user", arm: str = "arm", reward: s
 
 def parquet() -> Any:
     """Returns pyarrow.parquet, or says which extra brings it."""
-    try:
+    with require_extra("data", "a Parquet file"):
         import pyarrow.parquet
-    except ModuleNotFoundError:
-        raise MissingExtraError(
-            "Parquet files need 'pyarrow', which is not installed",
-            "it belongs to the extra 'data'",
-            "Install it: pip install '.[data]' in a clone of the project",
-        ) from None
     return pyarrow.parquet
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coterie.contracts import Array
-from coterie.errors import MissingExtraError
+from coterie.errors.extras import require_extra
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.models import History
@@ -119,15 +119,9 @@ class GraphReport:
 
     def draw(self, path: str | Path) -> None:
         """Writes a picture: the shares over time, and the evidence."""
-        try:
+        with require_extra("lab", "a picture"):
             from matplotlib.backends.backend_agg import FigureCanvasAgg
             from matplotlib.figure import Figure
-        except ModuleNotFoundError:
-            raise MissingExtraError(
-                "a picture needs 'matplotlib', which is not installed",
-                "it belongs to the extra 'lab'",
-                "Install it: pip install '.[lab]' in a clone of the project",
-            ) from None
         figure = Figure(figsize=(9.0, 3.6), layout="constrained")
         FigureCanvasAgg(figure)
         left, right = figure.subplots(1, 2)

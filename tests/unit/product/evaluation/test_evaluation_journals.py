@@ -68,7 +68,7 @@ def test_only_what_came_after_the_snapshot_is_judged_by(tmp_path: Path) -> None:
 
 def test_decisions_without_propensities_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     lived(tmp_path, 3)
-    monkeypatch.setattr("coterie.product.decision.probabilities_from", lambda *_, **__: None)
+    monkeypatch.setattr("coterie.policies.rules.scores.Scored.propensities", lambda *_: None)
     with pytest.raises(InputError, match="decision 0 has no propensities"):
         material_of_journal(tmp_path / "start", tmp_path / "journal")
 

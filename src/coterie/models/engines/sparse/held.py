@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from typing import Any
 
+from coterie.errors.checks import check_whole
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.conditioned import ConditionedModel
@@ -14,7 +15,6 @@ from coterie.models.engines.sparse.residual import Residual
 from coterie.models.engines.sparse.table import Table
 from coterie.models.engines.sparse.workspace import Workspace
 from coterie.models.history import History
-from coterie.models.need import check_whole
 
 HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0
 

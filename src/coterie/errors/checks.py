@@ -1,0 +1,55 @@
+"""What a value is, for all checks of arguments: a whole number, a number, and in which range.
+
+True and False are numbers to Python, and a flag where a number belongs is a mistake: here they are none.
+"""
+
+from math import inf, isfinite
+from numbers import Real
+from typing import Any
+
+import numpy as np
+
+from coterie.errors import ParameterError
+
+
+def is_whole(value: Any, low: float = -inf, high: float = inf) -> bool:
+    """Returns whether a value is a whole number from low to high.
+
+    Examples:
+        >>> is_whole(np.int64(3), 1), is_whole(3.0), is_whole(True), is_whole(0, 1)
+        (True, False, False, False)
+    """
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(low <= value <= high)
+
+
+def is_number(value: Any) -> bool:
+    """Returns whether a value is a finite real number.
+
+    Examples:
+        >>> is_number(0.5), is_number(np.float32(2)), is_number(True), is_number(inf), is_number(10**400)
+        (True, True, False, False, False)
+    """
+    if not isinstance(value, Real) or isinstance(value, bool):
+        return False
+    try:
+        return isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
+
+
+def check_whole(name: str, value: Any, *, least: int = 1) -> None:
+    """Raises if a value is not a whole number of at least this size.
+
+    Examples:
+        >>> check_whole("window", 0)
+        Traceback (most recent call last):
+        coterie.errors.ParameterError: window is 0; it is a whole number >= 1. Pass one, or leave it out.
+    """
+    if not is_whole(value, least):
+        raise ParameterError(f"{name} is {value!r}", f"it is a whole number >= {least}", "Pass one, or leave it out")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """Raises if a value is neither True nor False."""
+    if not isinstance(value, bool):
+        raise ParameterError(f"{name} is {value!r}", "it is True or False", "Choose one, or leave it out")
