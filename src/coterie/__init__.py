@@ -9,15 +9,16 @@ The flow, each step a folder, importing only from those before it:
 
     graphs     who is near whom                  UserGraph
     kernels    how alike are two (user, arm)     SquaredExponential, ..., Green, ..., ArmPool
-    logs       what happened                     coterie.logs: read_log, load_lastfm, ...
+    logs       what happened                     read_log(folder); coterie.logs: load_lastfm, ...
     models     what do we believe                dense, exact, grid, hybrid, features, linear
     policies   what do we choose                 make_policy("lk-gp-ucb", ...), list_policies()
     problems   worlds to try it on               coterie.problems
-    product    the bandit people keep            Bandit(graph=..., arms=...), decide, reward, save
-    runs       experiments and their pictures    coterie demo
+    product    the bandit people keep            Bandit(graph=..., arms=...), decide, reward, save; evaluate(...)
+    runs       experiments and their pictures    diagnose(log); on the command line: coterie demo
 """
 
 import typing
+from importlib import import_module
 
 from coterie import errors
 from coterie.contracts import Choice, Drift
@@ -50,16 +51,27 @@ from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policie
 from coterie.product import Bandit, Decision, Explanation, read_rewards, replay, score_all
 
 if typing.TYPE_CHECKING:
+    from coterie.logs import read_log as read_log
+    from coterie.product.evaluation import evaluate as evaluate
     from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
+    from coterie.runs.diagnosis import diagnose as diagnose
 else:
+    # Imported when they are asked for: they take time to import, and the regressor needs scikit-learn.
+    _LATER = {
+        "LaplacianKernelRegressor": "coterie.product.regressor",
+        "diagnose": "coterie.runs.diagnosis",
+        "evaluate": "coterie.product.evaluation",
+        "read_log": "coterie.logs",
+    }
 
     def __getattr__(name: str) -> typing.Any:
-        """Returns the regressor when it is asked for: it alone needs scikit-learn, so `import *` leaves it out."""
-        if name == "LaplacianKernelRegressor":
-            from coterie.product.regressor import LaplacianKernelRegressor
-
-            return LaplacianKernelRegressor
+        """Returns one of the names that are imported when they are asked for."""
+        if name in _LATER:
+            return getattr(import_module(_LATER[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+    def __dir__() -> list[str]:
+        return sorted([*globals(), *_LATER])
 
 
 __version__ = "0.1.0"

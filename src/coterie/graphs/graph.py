@@ -3,7 +3,7 @@
 from collections.abc import Hashable, Iterable, Mapping
 from functools import cached_property
 from numbers import Real
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -27,6 +27,8 @@ from coterie.graphs.rewiring import swapped_pairs
 from coterie.graphs.spectrum import Spectrum
 from coterie.graphs.storage import StoredGraph
 from coterie.graphs.versions import Edit
+
+Friends: TypeAlias = Mapping[Any, float] | Iterable[Any] | None  # weights by user, or users whose edges have weight 1
 
 
 class UserGraph(StoredGraph):
@@ -217,7 +219,7 @@ class UserGraph(StoredGraph):
         """The second smallest eigenvalue of L; 0 when the graph is not connected or has one user."""
         return self._extremes[0] if self.is_connected else 0.0
 
-    def add_user(self, user: Hashable, friends: Mapping[Any, float] | None = None) -> tuple[Self, GraphChange]:
+    def add_user(self, user: Hashable, friends: Friends = None) -> tuple[Self, GraphChange]:
         """Returns the graph with one more user, in the last row so that all others keep theirs; amortised O(friends).
 
         Examples:
@@ -228,15 +230,12 @@ class UserGraph(StoredGraph):
         new = user_id(user)
         if new in self:
             raise DuplicateIdError(f"user {new!r} is in the graph already", "user ids are unique", "Use another id")
-        if not isinstance(friends, Mapping | None):
-            rule = "friends maps users to weights"
-            raise GraphError(f"friends = {friends!r} is not a mapping", rule, "Pass a dict such as {'ana': 1.0}")
-        near = {user_id(friend): _positive(new, friend, weight) for friend, weight in (friends or {}).items()}
+        near = {user_id(friend): _positive(new, friend, weight) for friend, weight in _weights_of(friends).items()}
         edits = [Edit(self.index_of(friend), self.n_users, 0.0, weight) for friend, weight in near.items()]
         edges = tuple((new, friend, 0.0, weight) for friend, weight in near.items())
         return self._with([new], edits), GraphChange("add-user", (new,), edges)
 
-    def add_users(self, users: Mapping[Any, Mapping[Any, float] | None]) -> tuple[Self, GraphChange]:
+    def add_users(self, users: Mapping[Any, Friends]) -> tuple[Self, GraphChange]:
         """Returns the graph with more users, in the last rows; friends may be newcomers too. Amortised O(friends).
 
         Examples:
@@ -250,10 +249,7 @@ class UserGraph(StoredGraph):
         rows = {user: row for row, user in enumerate(self._new_ids(users), start=self.n_users)}
         near: dict[tuple[int, int], tuple[Hashable, Hashable, float, float]] = {}
         for user, friends in users.items():
-            if not isinstance(friends, Mapping | None):
-                rule = "friends maps users to weights"
-                raise GraphError(f"friends = {friends!r} is not a mapping", rule, "Pass a dict such as {'ana': 1.0}")
-            for friend, weight in (friends or {}).items():
+            for friend, weight in _weights_of(friends).items():
                 edge = (user, user_id(friend), 0.0, _positive(user, friend, weight))
                 there = rows[edge[1]] if edge[1] in rows else self.index_of(friend)
                 first = near.setdefault((min(rows[user], there), max(rows[user], there)), edge)
@@ -348,6 +344,21 @@ class UserGraph(StoredGraph):
                 "Use permuted(seed) instead",
             )
         return new
+
+
+def _weights_of(friends: Friends) -> Mapping[Any, float]:
+    """Returns the weight of each friend: 1 where only friends are listed.
+
+    Examples:
+        >>> _weights_of(["ana", "bo"])
+        {'ana': 1.0, 'bo': 1.0}
+    """
+    if friends is None or isinstance(friends, Mapping):
+        return friends or {}
+    if isinstance(friends, str | bytes) or not isinstance(friends, Iterable):
+        rule, remedy = "friends maps users to weights, or lists users", "Pass {'ana': 1.0}, or ['ana'] for weights of 1"
+        raise GraphError(f"friends = {friends!r} is neither", rule, remedy)
+    return dict.fromkeys(friends, 1.0)
 
 
 def _positive(u: Hashable, v: Hashable, weight: float) -> float:

@@ -6,18 +6,21 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, JournalError, ParameterError, listed
 from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool
+from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models.base import Index, checked_binary, checked_reward
-from coterie.policies import make_policy
-from coterie.policies.making.registry import OPTION_NAMES, refuse_unknown
+from coterie.policies import SpectralSchedule, make_policy
+from coterie.policies.making.registry import refuse_unknown
 from coterie.policies.naming import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
+from coterie.policies.rules.scores import ScoreFunction
+from coterie.policies.rules.widths import Width
 from coterie.product.batches import decisions_of
 from coterie.product.changes import (
     Before,
@@ -29,7 +32,15 @@ from coterie.product.changes import (
     survive_forks,
     up_to_date,
 )
-from coterie.product.checks import check_all_binary, check_choices, checked_expiry, checked_memory, nothing_to_check
+from coterie.product.checks import (
+    check_all_binary,
+    check_choices,
+    check_distinct,
+    check_equally_many,
+    checked_expiry,
+    checked_memory,
+    nothing_to_check,
+)
 from coterie.product.decision import Decision, decision_number
 from coterie.product.events import Events
 from coterie.product.files.atomic import checked_path
@@ -72,7 +83,20 @@ class Bandit:
         wait_for_fits: Whether a reward waits for a fit of the hyperparameters that is due. By default nobody does: a
             fit is taken by the first call after it is ready. Waiting, the same calls give the same decisions on any
             machine.
-        **options: Anything else that `make_policy` takes.
+        engine: Which engine computes the belief; by default the one that suits. This and what follows are options of
+            `make_policy`, which says more of each. The default policy learns the kernels, the noise and the ridge.
+        engine_options: Of that engine, such as memory_limit in bytes.
+        expected_rounds: A hint for choosing the engine.
+        arm_kernel: How alike two arms are.
+        user_kernel: How alike two users are.
+        laplacian_ridge: The paper's rho: the smaller, the farther users share.
+        noise_var: The model's noise variance.
+        width: What multiplies std: how wide to explore.
+        sampling: For Thompson sampling, "independent" or "joint".
+        similarity: For coop-kernel-*, how users are compared.
+        score: A score of your own.
+        cluster_width: For club, how far apart two users' estimates may be.
+        **unknown: Refused, with the list of what is known.
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
@@ -104,9 +128,35 @@ class Bandit:
         clock: Callable[[], float] = time.time,
         journal: str | Path | None = None,
         wait_for_fits: bool | None = None,
-        **options: Any,
+        engine: str | None = None,
+        engine_options: Mapping[str, Any] | None = None,
+        expected_rounds: int | None = None,
+        arm_kernel: ArmKernel | None = None,
+        user_kernel: UserKernel | None = None,
+        laplacian_ridge: float | None = None,
+        noise_var: float | SpectralSchedule | None = None,
+        width: Width | None = None,
+        sampling: str | None = None,
+        similarity: str | None = None,
+        score: ScoreFunction | None = None,
+        cluster_width: float | None = None,
+        **unknown: Any,
     ) -> None:
-        refuse_unknown(options, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {}), *OPTION_NAMES])
+        refuse_unknown(unknown, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {})])
+        options = _given(
+            engine=engine,
+            engine_options=engine_options,
+            expected_rounds=expected_rounds,
+            arm_kernel=arm_kernel,
+            user_kernel=user_kernel,
+            laplacian_ridge=laplacian_ridge,
+            noise_var=noise_var,
+            width=width,
+            sampling=sampling,
+            similarity=similarity,
+            score=score,
+            cluster_width=cluster_width,
+        )
         check_whole("max_pending", max_pending)
         check_choices(pending=pending, reward=reward, likelihood=likelihood, min_propensity=min_propensity)
         self._min_propensity, self._pending = float(min_propensity), pending
@@ -145,6 +195,23 @@ class Bandit:
         """All arms, the retired ones included: what was learned of them still counts."""
         mend(self)
         return self._learned.arms
+
+    @property
+    def users(self) -> tuple[UserId, ...]:
+        """The ids of all users."""
+        return self.graph.users
+
+    @property
+    def retired(self) -> tuple[ArmId, ...]:
+        """The ids of the arms that are not shown by default, in the order of `arms`."""
+        return tuple(arm for arm in self.arms.ids if arm in self._retired)
+
+    @property
+    @reading
+    def pending(self) -> dict[int, tuple[UserId, ArmId]]:
+        """User and arm of each decision that waits for its reward, by its id, oldest first."""
+        users, arms = self.graph.user_at, self.arms.ids
+        return {number: (users(each.user), arms[each.arm]) for number, each in self._ledger.pending()}
 
     @property
     def n_decisions(self) -> int:
@@ -255,6 +322,37 @@ class Bandit:
         self._learned.learn(row, column, value)
         self._learned.expect(row, column)
 
+    @journalled
+    def reward_many(self, decisions: Iterable[int], rewards: Iterable[float]) -> None:
+        """Learns the rewards of several decisions, in this order, as one change; on an error none is learned.
+
+        Args:
+            decisions: Ids of Decisions, each once.
+            rewards: One finite number for each; 0 or 1 where rewards are binary.
+        """
+        numbers = [decision_number(each) for each in as_list("decisions", decisions)]
+        values = [self._checked_reward(each) for each in as_list("rewards", rewards)]
+        check_equally_many(decisions=numbers, rewards=values)
+        check_distinct("decisions", numbers)
+        for number in numbers:
+            self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)  # all wait, before any is learned
+        for number, value in zip(numbers, values, strict=True):
+            self.reward(number, value)
+
+    @journalled
+    def learn_many(self, users: Iterable[UserId], arms: Iterable[ArmId], rewards: Iterable[float]) -> None:
+        """Learns rewards that no decision of this bandit led to, as one change; on an error none is learned.
+
+        A table of many thousands is learned faster, and at once, by `fit`.
+        """
+        asked, given = as_list("users", users), as_list("arms", arms)
+        values = [self._checked_reward(each) for each in as_list("rewards", rewards)]
+        check_equally_many(users=asked, arms=given, rewards=values)
+        for user, arm in zip(asked, given, strict=True):
+            self.graph.index_of(user), self.arms.index_of(arm)  # all are known before any reward is learned
+        for user, arm, value in zip(asked, given, values, strict=True):
+            self.learn(user, arm, value)
+
     @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
         """Learns a table of rewards at once, on engine "sparse", and returns how many; on an error nothing has changed.
@@ -298,8 +396,12 @@ class Bandit:
             return explained(self._learned, row, column, *self.predict(user, [arm])[arm])
 
     @reading
-    def graph_report(self) -> GraphReport:
-        """Returns what the rewards say about the graph: print it, or draw it. Takes three fits."""
+    def graph_report(self, progress: Callable[[str, int], None] | None = None) -> GraphReport:
+        """Returns what the rewards say about the graph: print it, or draw it. Takes three fits.
+
+        Args:
+            progress: Called with "fits" and how many of the three are done, from 0.
+        """
         with up_to_date(self, self._learned.stale > 0) as policy:
             return make_report(
                 self.graph,
@@ -309,6 +411,7 @@ class Bandit:
                 effective_dim=policy.model.effective_dim,
                 seed=self._seed,
                 bernoulli=self._likelihood == "bernoulli",
+                progress=progress,
             )
 
     # Saving: what is needed to go on exactly
@@ -337,6 +440,14 @@ class Bandit:
         if journal is None or journal is UNSAID:
             return load_bandit(checked_path(path), alone=journal is UNSAID, clock=clock)
         return load_with_journal(checked_path(path), checked_path(journal), clock=clock)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Bandit":
+        """Returns what saving and loading give: the same bandit to the bit, with the same clock and no journal."""
+        with TemporaryDirectory() as folder:
+            self.save(Path(folder) / "copy")
+            copy = type(self).load(Path(folder) / "copy", clock=self._clock.tell, journal=None)
+        memo[id(self)] = copy
+        return copy
 
     def export(self, folder: str | Path) -> None:
         """Writes the bandit to a new folder as JSON and arrays that anything can read, whole or not at all."""
@@ -405,12 +516,17 @@ class Bandit:
     # Users, edges and arms come and go
 
     @journalled
-    def add_user(self, user: UserId, friends: Mapping[Any, float] | None = None) -> None:
-        """Adds a user; with friends they have the friends' belief at once."""
+    def add_user(self, user: UserId, friends: Mapping[Any, float] | Iterable[UserId] | None = None) -> None:
+        """Adds a user; with friends they have the friends' belief at once.
+
+        Args:
+            user: A new id.
+            friends: Weights by friend, or a list of friends, whose edges then have weight 1.
+        """
         self._change(graph=self.graph.add_user(user, friends)[0])
 
     @journalled
-    def add_users(self, users: Mapping[Any, Mapping[Any, float] | None]) -> None:
+    def add_users(self, users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None]) -> None:
         """Adds several users with their friends, who may be newcomers too, as one change."""
         self._change(graph=self.graph.add_users(users)[0])
 
@@ -500,3 +616,8 @@ class Bandit:
         moved = self._learned.change(**change)
         if moved is not None:
             self._ledger.renumber(moved.events, moved.users, moved.arms)
+
+
+def _given(**options: Any) -> dict[str, Any]:
+    """Returns the options that were given: those of a saved bandit are the same whatever is added later."""
+    return {name: value for name, value in options.items() if value is not None}

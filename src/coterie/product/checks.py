@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.errors import ParameterError, RewardError, listed
+from coterie.errors import DimensionError, DuplicateIdError, ParameterError, RewardError, listed
 from coterie.errors.checks import check_whole, is_number
 from coterie.product.events import Memory
 
@@ -54,6 +54,32 @@ def checked_expiry(seconds: Any) -> float | None:
         f"it is a number of seconds above 0 and up to {LONGEST_WAIT:g}, or None",
         "Choose, say, 86400, or None for never",
     )
+
+
+def check_equally_many(**columns: list[Any]) -> None:
+    """Raises if lists that belong together are not of the same length.
+
+    Examples:
+        >>> check_equally_many(users=["ana"], rewards=[1.0, 0.0])
+        Traceback (most recent call last):
+        coterie.errors.DimensionError: there are 1 users, 2 rewards; there is one of each. Pass lists of the same ...
+    """
+    if len({len(column) for column in columns.values()}) > 1:
+        counted = ", ".join(f"{len(column)} {name}" for name, column in columns.items())
+        raise DimensionError(f"there are {counted}", "there is one of each", "Pass lists of the same length")
+
+
+def check_distinct(what: str, values: list[Any]) -> None:
+    """Raises if a value is given twice.
+
+    Examples:
+        >>> check_distinct("decisions", [3, 3])
+        Traceback (most recent call last):
+        coterie.errors.DuplicateIdError: 3 is among the decisions twice; each is given once. Drop one.
+    """
+    if len(set(values)) < len(values):
+        twice = next(each for i, each in enumerate(values) if each in values[:i])
+        raise DuplicateIdError(f"{twice!r} is among the {what} twice", "each is given once", "Drop one")
 
 
 def check_all_binary(rewards: Array, before: int) -> None:

@@ -42,6 +42,7 @@ AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 LISTS = {
     "decide": ("candidates",),
     "decide_many": ("users", "candidates"),
+    "learn_many": ("users", "arms"),
     "retire_arms": ("arms",),
     "revive_arms": ("arms",),
 }
@@ -52,15 +53,15 @@ R = TypeVar("R")
 class Steady:
     """A clock that never goes back and can stand: during a change, and in a replay at the times of the journal."""
 
-    __slots__ = ("_tell", "now", "stands")
+    __slots__ = ("now", "stands", "tell")
 
     def __init__(self, tell: Callable[[], float], *, stands: bool = False) -> None:
-        self._tell, self.stands, self.now = tell, stands, -inf
+        self.tell, self.stands, self.now = tell, stands, -inf
 
     def __call__(self) -> float:
         """Returns the time in seconds."""
         if not self.stands:
-            self.now = max(self.now, self._tell())
+            self.now = max(self.now, self.tell())
         return self.now
 
 
@@ -287,6 +288,12 @@ def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
         return bandit._checked_reward(value)
     if name == "decision":
         return decision_number(value)
+    if name == "rewards":
+        return [bandit._checked_reward(each) for each in as_list(name, value)]
+    if name == "decisions":
+        return [decision_number(each) for each in as_list(name, value)]
+    if name == "friends" and isinstance(value, Iterator):
+        return list(value)
     if name in LISTS.get(call, ()):
         return None if value is None else as_list(name, value)
     if call in TAKES_ARMS:

@@ -124,8 +124,14 @@ class Lines:
 
     def rewards(self) -> dict[int, float]:
         """Returns what came of each decision, the last word of several."""
-        told = (line["with"] for line in self._parsed() if line.get("call") == "reward")
-        return {each["decision"]: each["reward"] for each in told}
+        found: dict[int, float] = {}
+        for line in self._parsed():
+            given = line.get("with", {})
+            if line.get("call") == "reward":
+                found[given["decision"]] = given["reward"]
+            elif line.get("call") == "reward_many":
+                found |= zip(given["decisions"], given["rewards"], strict=True)
+        return found
 
     def _start(self, mark: list[Any] | None) -> int:
         """Returns the first change after a bandit was saved with this mark."""

@@ -1,6 +1,6 @@
 """Does the graph help? Learned shares, evidence with and without it, homophily, in words for people who decide."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from math import isnan
@@ -178,6 +178,7 @@ def make_report(
     effective_dim: float,
     seed: int,
     bernoulli: bool = False,
+    progress: Callable[[str, int], None] | None = None,
 ) -> GraphReport:
     """Returns the report on a graph from the rewards; a history of real rewards is left centred.
 
@@ -195,10 +196,15 @@ def make_report(
     best = partial(_best_bernoulli if bernoulli else _best_gaussian, arms=arms, history=history)
     if len(history) and not bernoulli:
         best = partial(best, samples=draw_samples(graph, history, np.random.default_rng(seed)))
+    evidence = {}
+    for done, (name, each) in enumerate(shown.items()):
+        if progress is not None:
+            progress("fits", done)
+        evidence[name] = best(each)
     return GraphReport(
         n_rewards=history.n_observations,
         shares=[(t, hyper.shares()) for t, hyper in fits],
-        evidence={name: best(each) for name, each in shown.items()},
+        evidence=evidence,
         homophily=ratio,
         p_value=p_value,
         effective_dim=effective_dim,
