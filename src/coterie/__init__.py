@@ -18,7 +18,7 @@ The flow, each step a folder, importing only from those before it:
 """
 
 import typing
-from importlib import import_module
+from importlib import import_module as _import
 
 from coterie import errors
 from coterie.contracts import Choice, Drift
@@ -67,7 +67,7 @@ else:
     def __getattr__(name: str) -> typing.Any:
         """Returns one of the names that are imported when they are asked for."""
         if name in _LATER:
-            return getattr(import_module(_LATER[name]), name)
+            return getattr(_import(_LATER[name]), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
     def __dir__() -> list[str]:

@@ -10,17 +10,20 @@ LOGIT_SPREAD = 1.5  # of logits about that of the mean, beforehand
 
 def centre_and_variance(history: History) -> tuple[float, float]:
     """Returns the mean of all rewards and their variance about it; 1 where they are as good as equal."""
-    counts, means = history.count_array(), history.mean_array()
-    centre = float(counts @ means / counts.sum())
-    about = means - centre
-    variance = float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
+    centre, variance = _moments(history)
     return centre, variance if variance > LEAST_SPREAD**2 else 1.0
 
 
 def is_constant(history: History) -> bool:
     """Returns whether all rewards are as good as equal: nothing can be learned of kernels from them."""
-    spread, scatter = np.ptp(history.mean_array()), np.max(history.scatters, initial=0.0)
-    return bool(spread < LEAST_SPREAD and scatter < LEAST_SPREAD**2)
+    return _moments(history)[1] <= LEAST_SPREAD**2
+
+
+def _moments(history: History) -> tuple[float, float]:
+    counts, means = history.count_array(), history.mean_array()
+    centre = float(counts @ means / counts.sum())
+    about = means - centre
+    return centre, float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())
 
 
 def is_two_valued(history: History) -> bool:
@@ -55,7 +58,7 @@ def noise_share_of(history: History, variance: float) -> float | None:
         >>> noise_share_of(history, 0.25)
         0.64
     """
-    apart = float(np.ptp(history.mean_array()))
-    if apart < LEAST_SPREAD or not is_two_valued(history):
+    if is_constant(history) or not is_two_valued(history):
         return None
+    apart = float(np.ptp(history.mean_array()))
     return 1 / (1 + LOGIT_SPREAD**2 * variance / apart**2)
