@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-slow release-check bench bench-scale bench-default auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo test test-lowest test-slow release-check bench bench-scale bench-default auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -23,8 +23,12 @@ $(STAMP): requirements.lock pyproject.toml
 demo: $(STAMP)  ## the main job: a quick study of the main policies on two worlds, with a report
 	$(BIN)/coterie demo
 
-test: $(STAMP)  ## every test, lint, types and layers
+test: $(STAMP)  ## every test, lint, types and layers; the package builds, and installs with each extra
 	BIN=$(BIN) scripts/check
+	BIN=$(BIN) PYTHON=$(PYTHON) scripts/package
+
+test-lowest: $(STAMP)  ## the tests with the lowest versions that pyproject.toml names
+	BIN=$(BIN) PYTHON=$(PYTHON) scripts/lowest
 
 test-slow: $(STAMP)  ## the long checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
@@ -68,7 +72,7 @@ real-runs: $(STAMP)  ## the studies on real data (many hours; go on where they s
 	$(MAKE) real-data
 
 lock:  ## resolve the dependencies anew (needs uv)
-	uv pip compile pyproject.toml --all-extras --universal --generate-hashes --python-version 3.11 \
+	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --python-version 3.11 \
 	  --no-header --no-annotate --upgrade --output-file requirements.lock
 
 clean:  ## remove what the targets made
