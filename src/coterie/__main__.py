@@ -4,7 +4,7 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -24,6 +24,12 @@ from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.store import Store
 
 STOPPED = 130
+GROUPS = {
+    "use a bandit": ("init", "decide", "reward", "inspect", "export", "replay"),
+    "look at a log": ("data", "diagnose", "evaluate"),
+    "run experiments": ("demo", "run", "compare", "plot", "report", "reproduce"),
+    "look something up": ("studies", "policies", "warmup"),
+}
 
 
 def positive(text: str) -> int:
@@ -53,7 +59,11 @@ def number(text: str) -> float:
 
 def parser() -> argparse.ArgumentParser:
     """Returns the command line's parser."""
-    root = argparse.ArgumentParser(prog="coterie", description="Bandits that learn together, on a graph of users.")
+    root = argparse.ArgumentParser(
+        prog="coterie",
+        description="Bandits that learn together, on a graph of users.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     root.add_argument("--version", action="version", version=f"coterie {__version__}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
@@ -72,7 +82,17 @@ def parser() -> argparse.ArgumentParser:
     add_diagnose(commands, natural=natural, positive=positive)
     _add_init(commands)
     _add_saved(commands)
+    root.epilog = _grouped({action.dest: action.help or "" for action in commands._choices_actions})
+    commands._choices_actions.clear()  # which argparse would list in one heap
     return root
+
+
+def _grouped(helps: Mapping[str, str]) -> str:
+    """Returns the commands by what a person is doing, one line each."""
+    lines = []
+    for purpose, names in GROUPS.items():
+        lines += [f"{purpose}:", *(f"  {name:<11}{helps[name]}" for name in names), ""]
+    return "\n".join([*lines, "coterie COMMAND --help says more of each."])
 
 
 def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -199,3 +199,11 @@ def test_an_error_that_is_not_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(command_line, "run_demo", fail)
     with pytest.raises(KeyError, match="a defect"):
         command_line.main(["demo"])
+
+
+def test_help_lists_every_command_once_by_what_a_person_is_doing(capsys: pytest.CaptureFixture[str]) -> None:
+    names = [name for group in command_line.GROUPS.values() for name in group]
+    assert sorted(names) == sorted(command_line._COMMANDS)
+    assert command_line.main([]) == 0
+    told = capsys.readouterr().out
+    assert [told.count(f"\n  {name} ") for name in names] == [1] * len(names)
