@@ -1,6 +1,8 @@
 """Every Python example in the documents runs as printed."""
 
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -30,3 +32,10 @@ def test_links_lead_somewhere(path: Path) -> None:
     prose = re.sub(r"`[^`]*`", "", path.read_text(encoding="utf-8"))
     for target in re.findall(r"\]\(([^)#]+)\)", prose):
         assert (path.parent / target).exists(), f"{path.name} links to {target}"
+
+
+def test_the_reference_is_what_the_docstrings_say() -> None:
+    pytest.importorskip("sklearn", reason="the regressor is in the reference, and comes with the extra 'sklearn'")
+    command = [sys.executable, str(ROOT / "scripts" / "api"), "--check"]
+    made = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert made.returncode == 0, made.stderr
