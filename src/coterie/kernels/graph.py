@@ -49,6 +49,9 @@ class GraphKernel(OnGraph, OnFeatures):
         (2, array([1.5, 1.5]))
     """
 
+    only_engine = "sparse"
+    why_only = "the graph itself stands for the covariance of all users"
+
     def __init__(
         self,
         graph: UserGraph,

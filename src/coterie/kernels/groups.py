@@ -33,6 +33,9 @@ class GroupKernel(OnFeatures):
         array([[1., 0.]])
     """
 
+    only_engine = "groups"
+    why_only = "groups of users share nothing, so each has a small belief alone"
+
     def __init__(self, labels: Any, features: Any, *, feature_error: float = 0.0, kinds: Labels | None = None) -> None:
         given = np.asarray(labels)
         if given.ndim != 1 or given.dtype.kind not in "iu" or len(given) == 0:

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import Choice
 from coterie.errors import ParameterError
-from coterie.models import Model, SparseModel
+from coterie.models import Model
 from coterie.policies.considered import Considered, Grounds
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import InNoiseUnits, Score, greedy, ucb, widening_ucb
@@ -34,7 +34,7 @@ class CertifiedPolicy(Policy):
 
     def _decide(self, row: int, arms: Any, number: int) -> Considered:
         model, width = self._model, self.width
-        if self.doubt is not None or not isinstance(model, SparseModel) or callable(width):
+        if self.doubt is not None or not model.certifies or callable(width):
             return super()._decide(row, arms, number)._replace(certain=False)
         factor = std_factor(self._score, width, model)
         mean, std, certain = model.read_certain(row, arms, factor)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
-from coterie.models import History, Model, SparseModel
+from coterie.models import History, Model
 from coterie.models.engines.sparse.batch import Columns, collapsed
 from coterie.models.engines.sparse.table import COLUMNS, Table
 
@@ -97,7 +97,7 @@ def fit_model(
     less: float = 0.0,
 ) -> int:
     """Learns all batches, rewards less a number, by one solve for all users; returns how many rewards that were."""
-    if not isinstance(model, SparseModel):
+    if not model.can_fit:
         raise ParameterError(
             f"a fit was asked for on engine {model.engine!r}",
             "one solve for all users is what 'sparse' does",

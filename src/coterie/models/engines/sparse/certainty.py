@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
-from coterie.models.base import Index
+from coterie.models.base import CertifiedBelief, Index
 from coterie.models.engines.sparse.blocks import NONE, DataBlocks
 from coterie.models.engines.sparse.everywhere import Everywhere
 from coterie.models.engines.sparse.residual import FEW, Residual, rounds_among_few
@@ -104,14 +104,6 @@ class Contender:
         return Reading(mean, error + ROUNDING * abs(mean), max(about - slack, 0.0), about + rest / ridge + slack)
 
 
-class Certain(NamedTuple):
-    """Mean and an upper bound of the std of each candidate, and whether the highest score is proven to be so."""
-
-    mean: Array
-    std: Array
-    certain: bool
-
-
 class Intervals:
     """Means and stds of candidates between two bounds, and the scores mean + factor * std that follow."""
 
@@ -166,7 +158,7 @@ class Certainty:
 
     def decide(
         self, user: int, arms: Index, belief: tuple[Array, Array], factor: float, data: DataBlocks, residual: Residual
-    ) -> Certain:
+    ) -> CertifiedBelief:
         """Returns mean and std of these arms, so fine that the highest mean + factor * std is certain, if that can be.
 
         Args:
@@ -182,10 +174,10 @@ class Certainty:
         while True:
             best, rival = _first_two(known, kinds)
             if rival is None or known.low[best] > known.high[rival] + self._gap(known.high[rival]):
-                return Certain(known.mean, known.highest, True)
+                return CertifiedBelief(known.mean, known.highest, certain=True)
             chosen = self._to_refine(known, (best, rival), kinds, open_)
             if chosen is None or spent >= self._most or self._is_hopeless(known, best, rival, spent):
-                return Certain(known.mean, known.highest, False)
+                return CertifiedBelief(known.mean, known.highest, certain=False)
             contender = self._opened(user, arms, chosen, kinds, open_, known)
             spent += contender.refine(data, self._most - spent)
             known.narrow(np.flatnonzero(kinds == kinds[chosen]), contender.read(residual))

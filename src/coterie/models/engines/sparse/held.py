@@ -3,15 +3,19 @@
 from abc import abstractmethod
 from typing import Any
 
+import numpy as np
+
+from coterie.contracts import Array
 from coterie.kernels.graph import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.conditioned import ConditionedModel
+from coterie.models.engines.sparse.batch import collapsed
 from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.bounds import Bounds
 from coterie.models.engines.sparse.certainty import Certainty
 from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
 from coterie.models.engines.sparse.residual import Residual
-from coterie.models.engines.sparse.table import Table
+from coterie.models.engines.sparse.table import COLUMNS, Table
 from coterie.models.engines.sparse.workspace import Workspace
 from coterie.models.history import History
 from coterie.models.need import check_whole
@@ -23,6 +27,7 @@ class Held(ConditionedModel):
     """Options and parts: made, taken apart for saving, and put together again. `SparseModel` says what they are for."""
 
     engine = "sparse"
+    can_fit = certifies = follows_graph = has_cheap_means = True
     near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
     stages = False
     kernel: GraphKernel
@@ -61,6 +66,14 @@ class Held(ConditionedModel):
     def n_waiting(self) -> int:
         """Users whose residual is above the threshold, and waits to be pushed on."""
         return self._residual.n_waiting
+
+    def new_history(self, users: Any, arms: Any, rewards: Any, weights: Array) -> Table:
+        """Returns rewards, each counting as much as its weight, without a Python object for each row."""
+        kept = np.flatnonzero(weights > 0)
+        columns = (np.array(users)[kept], np.array(arms)[kept], weights[kept], np.array(rewards)[kept])
+        named = dict(zip(COLUMNS, (*columns, np.zeros(len(kept))), strict=True))
+        n_users, n_arms = self.kernel.n_users, self.kernel.n_arms
+        return Table.from_columns({"n_observations": len(kept), **collapsed(named, n_arms)}, n_users, n_arms)
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         graph = require_graph(kernel)

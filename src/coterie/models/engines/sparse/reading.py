@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.models.base import Index
-from coterie.models.engines.sparse.certainty import Certain
+from coterie.models.base import CertifiedBelief, Index
 from coterie.models.engines.sparse.held import Held
 
 COARSE = 0.02
@@ -71,7 +70,7 @@ class Reading(Held):
         row, rows = self.checked_user(user), self.checked_arms(arms)
         return np.asarray(self._residual.level() * self.kernel.reach[row] * np.sqrt(self.kernel.arm_diag(rows)))
 
-    def pulls(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
+    def reward_weights(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
         """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
 
         By one solve for that pair, so within what the solve leaves; nothing is kept.
@@ -83,7 +82,7 @@ class Reading(Held):
         alone = row @ self._bounds.by_own_data(user, self._data)
         return np.einsum("ij,ij->i", scaled, found), np.where(users == user, scaled @ alone, 0.0)
 
-    def read_certain(self, user: int, arms: Index, factor: float) -> Certain:
+    def read_certain(self, user: int, arms: Index, factor: float) -> CertifiedBelief:
         """Returns mean and std as `read` does, refined until the highest mean + factor * std is certain, if it can be.
 
         Certain is what these features' exact belief would choose; `kernel.feature_error` says what they miss.
