@@ -11,7 +11,7 @@ from pathlib import Path
 from coterie import __version__
 from coterie.errors import CoterieError, SavedFileError
 from coterie.logs.commands import add_data, run_data
-from coterie.models.engines.sparse.warming import warm_up
+from coterie.models.engines.sparse.compiling import warm_up
 from coterie.policies import list_policies
 from coterie.policies.making.registry import summary
 from coterie.product.checks import REWARDS

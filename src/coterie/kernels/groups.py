@@ -9,7 +9,7 @@ from coterie.contracts import Array
 from coterie.errors import DimensionError, KernelError
 from coterie.kernels.arm import ArmKernel, Distinct
 from coterie.kernels.features import OnFeatures
-from coterie.kernels.graph import FEATURE_ERROR, MAX_FEATURES, arm_features
+from coterie.kernels.graph_kernel import FEATURE_ERROR, MAX_FEATURES, arm_features
 from coterie.kernels.joint import Index
 from coterie.kernels.pool import ArmPool
 

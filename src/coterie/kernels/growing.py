@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
 from coterie.graphs import Difference
+from coterie.kernels.growing_rows import Entries, GrowingRows, Room, Rows
 from coterie.kernels.hubs import Hubs
-from coterie.kernels.rows import Entries, GrowingRows, Room, Rows
 
 Index = NDArray[np.intp]
 NEARLY = 1e-5  # shares are kept up to date, and have a margin of their own

@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.graphs.versions import Edit
-from coterie.kernels.rows import GrowingRows, Room
+from coterie.kernels.growing_rows import GrowingRows, Room
 
 LEAST_SHARE = 0.5
 MOST_TURNS = 200

@@ -10,7 +10,7 @@ from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
 from coterie.models import History, Model
 from coterie.models.engines.sparse.batch import Columns, collapsed
-from coterie.models.engines.sparse.table import COLUMNS, Table
+from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
 
 WAITING = 2**22  # rows, before they are collapsed
 Batch = tuple[Any, Any, Any]
@@ -57,10 +57,12 @@ class Gathered:
             self._collapse()
         return rows, columns, values
 
-    def table(self) -> Table:
+    def table(self) -> RewardTable:
         """Returns all of them."""
         self._collapse()
-        return Table.from_columns({"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms))
+        return RewardTable.from_columns(
+            {"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms)
+        )
 
     def history(self) -> History:
         """Returns all of them as a plain history."""

@@ -5,8 +5,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ParameterError
-from coterie.kernels import graph, landmarks
-from coterie.kernels.graph import arm_features, graph_kernel
+from coterie.kernels import landmarks
+from coterie.kernels.graph_kernel import arm_features, graph_kernel
 from coterie.kernels.landmarks import landmark_features
 
 ROWS = np.random.default_rng(0).normal(size=(300, 2))
@@ -31,8 +31,8 @@ def test_landmarks_need_hardly_more_features_than_eigenvectors() -> None:
 
 
 def test_a_large_pool_goes_by_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph, "MOST_EIGEN", 299)
-    monkeypatch.setattr(graph, "checked_psd", None)  # nothing of the size arms x arms may be made
+    monkeypatch.setattr("coterie.kernels.graph_kernel.MOST_EIGEN", 299)
+    monkeypatch.setattr("coterie.kernels.graph_kernel.checked_psd", None)  # nothing of the size arms x arms may be made
     features, missed = arm_features(ct.SquaredExponential(1.0), ct.ArmPool(ROWS), 1e-3)
     assert features.shape[0] == 300
     assert 0 < missed <= 1e-3

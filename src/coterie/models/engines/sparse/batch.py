@@ -5,26 +5,26 @@ from math import log
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models.conditioned import LOG_2PI
-from coterie.models.engines.sparse.blocks import DataBlocks
-from coterie.models.engines.sparse.residual import Residual
-from coterie.models.engines.sparse.table import COLUMNS, Table
+from coterie.models.engines.sparse.posterior_weights import PosteriorWeights
+from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
+from coterie.models.engines.sparse.user_blocks import DataBlocks
 from coterie.models.history import History
 
 Columns = dict[str, Array]
 
 
-def joined(before: Table, more: History, n_users: int, n_arms: int) -> Table:
+def joined(before: RewardTable, more: History, n_users: int, n_arms: int) -> RewardTable:
     """Returns both as one table, sorted by user and arm; O(rows log rows). A table joined to nothing is itself."""
-    if not len(before) and isinstance(more, Table):
-        return Table.of(more, n_users, n_arms)
+    if not len(before) and isinstance(more, RewardTable):
+        return RewardTable.of(more, n_users, n_arms)
     states = before.state(), more.state()
     columns = {
         name: np.concatenate([np.asarray(state[name], kind) for state in states]) for name, kind in COLUMNS.items()
     }
     n_observations = before.n_observations + more.n_observations
-    return Table.from_columns({"n_observations": n_observations, **collapsed(columns, n_arms)}, n_users, n_arms)
+    return RewardTable.from_columns({"n_observations": n_observations, **collapsed(columns, n_arms)}, n_users, n_arms)
 
 
 def collapsed(columns: Columns, n_arms: int) -> Columns:
@@ -58,7 +58,7 @@ def scattered(count: float, scatter: float, noise_var: float) -> float:
     return (count - 1) * (LOG_2PI + log(noise_var)) + log(count) + scatter / noise_var
 
 
-def least_gain(kernel: GraphKernel, table: Table, noise_var: float) -> float:
+def least_gain(kernel: GraphKernel, table: RewardTable, noise_var: float) -> float:
     """Returns a lower bound of the information gain of a table.
 
     L_rho <= diag(diagonal + sums of weights), so every user's prior is at least that of a user alone with this
@@ -69,7 +69,7 @@ def least_gain(kernel: GraphKernel, table: Table, noise_var: float) -> float:
     return float(table.compiled.log_dets(alone, first, following, arms, counts, kernel.features, noise_var))
 
 
-def likelihood(kernel: GraphKernel, data: DataBlocks, residual: Residual, gain: float) -> float:
+def likelihood(kernel: GraphKernel, data: DataBlocks, residual: PosteriorWeights, gain: float) -> float:
     """Returns about the log likelihood of a table, given solved weights: y' M^-1 y = y' y / noise - b' A^-1 b."""
     table, noise_var = data.table, data.noise_var
     users, means, counts = table.users, table.means, table.counts

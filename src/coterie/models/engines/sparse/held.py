@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.sparse.batch import collapsed
-from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
-from coterie.models.engines.sparse.bounds import Bounds
-from coterie.models.engines.sparse.certainty import Certainty
+from coterie.models.engines.sparse.certify import Certifier
+from coterie.models.engines.sparse.local_solve import LocalSolve
 from coterie.models.engines.sparse.needs import checked_flag, checked_share, load_push, require_graph
-from coterie.models.engines.sparse.residual import Residual
-from coterie.models.engines.sparse.table import COLUMNS, Table
-from coterie.models.engines.sparse.workspace import Workspace
+from coterie.models.engines.sparse.posterior_weights import PosteriorWeights
+from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
+from coterie.models.engines.sparse.user_blocks import DataBlocks, MarginalBlocks
+from coterie.models.engines.sparse.variance_bounds import VarianceBounds
 from coterie.models.history import History
 from coterie.models.need import check_whole
 
@@ -31,7 +31,7 @@ class Held(ConditionedModel):
     near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
     stages = False
     kernel: GraphKernel
-    history: Table
+    history: RewardTable
     _grown: GraphKernel | None = None
     _sums_are_old: bool
 
@@ -51,7 +51,7 @@ class Held(ConditionedModel):
         self.eps, self.accuracy = checked_share("eps", eps), checked_share("accuracy", accuracy)
         check_whole("max_work", max_work)
         self.max_work = int(max_work)
-        self.history = Table(graph.n_users, graph.n_arms)
+        self.history = RewardTable(graph.n_users, graph.n_arms)
         self.certified = checked_flag("certified", certified)
         self._configure(graph, self._noise_var)
         self._reset()
@@ -60,29 +60,29 @@ class Held(ConditionedModel):
     @property
     def nbytes(self) -> int:
         """Bytes held by the belief."""
-        return self._residual.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes
+        return self._posterior.nbytes + self._data.nbytes + self._marginals.nbytes + self.history.nbytes
 
     @property
     def n_waiting(self) -> int:
         """Users whose residual is above the threshold, and waits to be pushed on."""
-        return self._residual.n_waiting
+        return self._posterior.n_waiting
 
-    def new_history(self, users: Any, arms: Any, rewards: Any, weights: Array) -> Table:
+    def new_history(self, users: Any, arms: Any, rewards: Any, weights: Array) -> RewardTable:
         """Returns rewards, each counting as much as its weight, without a Python object for each row."""
         kept = np.flatnonzero(weights > 0)
         columns = (np.array(users)[kept], np.array(arms)[kept], weights[kept], np.array(rewards)[kept])
         named = dict(zip(COLUMNS, (*columns, np.zeros(len(kept))), strict=True))
         n_users, n_arms = self.kernel.n_users, self.kernel.n_arms
-        return Table.from_columns({"n_observations": len(kept), **collapsed(named, n_arms)}, n_users, n_arms)
+        return RewardTable.from_columns({"n_observations": len(kept), **collapsed(named, n_arms)}, n_users, n_arms)
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         graph = require_graph(kernel)
         super()._configure(graph, noise_var)
-        self._work = Workspace(graph, (graph.features.shape[1],))
+        self._work = LocalSolve(graph, (graph.features.shape[1],))
         if graph is not self._grown:
             self._grown = None
-        self._bounds = Bounds(self._push, graph, accuracy=self._fineness, most=self.max_work)
-        self._certainty = Certainty(self._push, graph, most=self.max_work)
+        self._variance_bounds = VarianceBounds(self._push, graph, accuracy=self._fineness, most=self.max_work)
+        self._certifier = Certifier(self._push, graph, most=self.max_work)
 
     @property
     def _fineness(self) -> float:
@@ -97,7 +97,7 @@ class Held(ConditionedModel):
 
     def _reset(self) -> None:
         eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
-        self._residual = Residual(self._push, self.kernel, eps)
+        self._posterior = PosteriorWeights(self._push, self.kernel, eps)
         self._data = DataBlocks(self.kernel, self.history, self._noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
         self._sums_are_old = False
@@ -108,12 +108,12 @@ class Held(ConditionedModel):
 
     def _belief(self) -> dict[str, Any]:
         options = {name: getattr(self, name) for name in ("eps", "accuracy", "max_work", "certified")}
-        parts = {"residual": self._residual.state(), "data": self._data.state(), "marginals": self._marginals.state()}
+        parts = {"residual": self._posterior.state(), "data": self._data.state(), "marginals": self._marginals.state()}
         grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
         return options | parts | grown
 
     def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
-        return Table.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
+        return RewardTable.from_columns(state, kernel.n_users, require_graph(kernel).n_arms)
 
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         if "growth" in state and not require_graph(kernel).has_grown:
@@ -125,7 +125,7 @@ class Held(ConditionedModel):
         self._configure(kernel, self._noise_var)
         self._reset()
         self._warm_up()
-        self._residual.take(state["residual"])
+        self._posterior.take(state["residual"])
         self._data.take(state["data"])
         self._marginals.take(state["marginals"])
         self._sums_are_old = state.get("sums_are_old", False)

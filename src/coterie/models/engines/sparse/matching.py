@@ -6,21 +6,21 @@ import numpy as np
 
 from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
-from coterie.models.engines.sparse.blocks import DataBlocks, MarginalBlocks
-from coterie.models.engines.sparse.everywhere import Everywhere
-from coterie.models.engines.sparse.residual import Residual, add_targets
+from coterie.kernels.graph_kernel import GraphKernel
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision
+from coterie.models.engines.sparse.posterior_weights import PosteriorWeights, add_targets
+from coterie.models.engines.sparse.user_blocks import DataBlocks, MarginalBlocks
 
 NEARLY = 1e-6
 FINE = 1e4  # residuals are small beside what they are left of, and kept to far more digits
 
 
-def mismatch_of(kernel: GraphKernel, data: DataBlocks, residual: Residual, marginals: MarginalBlocks) -> float:
+def mismatch_of(kernel: GraphKernel, data: DataBlocks, residual: PosteriorWeights, marginals: MarginalBlocks) -> float:
     """Returns the largest difference from what rows and kernel give, relative. O((edges + rows) x features).
 
     Upper bounds of covariances are only looked at for what none is: one that is not symmetric, or beyond the prior.
     """
-    everywhere = Everywhere(kernel, data)
+    everywhere = PosteriorPrecision(kernel, data)
     targets = add_targets(kernel, data, np.zeros_like(residual.weights))
     terms = np.abs(everywhere.times(residual.weights)) + np.abs(targets)
     probe = np.random.default_rng(0).standard_normal(residual.weights.shape)
@@ -31,7 +31,7 @@ def mismatch_of(kernel: GraphKernel, data: DataBlocks, residual: Residual, margi
     )
 
 
-def _gap_of_inverses(kernel: GraphKernel, data: DataBlocks, everywhere: Everywhere, probe: Array) -> float:
+def _gap_of_inverses(kernel: GraphKernel, data: DataBlocks, everywhere: PosteriorPrecision, probe: Array) -> float:
     solved = np.zeros_like(probe)
     solved[data.users] = np.einsum("bij,bj->bi", data.inverse[: len(data)], probe[data.users])
     again = kernel.diagonal[:, None] * solved + everywhere.blocks_times(solved)

@@ -11,10 +11,10 @@ from coterie.graphs import Difference
 from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import LOG_2PI
 from coterie.models.engines.sparse.batch import joined, least_gain, likelihood, scattered
-from coterie.models.engines.sparse.everywhere import Everywhere, Progress
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision, Progress
 from coterie.models.engines.sparse.matching import mismatch_of
 from coterie.models.engines.sparse.reading import Reading
-from coterie.models.engines.sparse.table import COLUMNS, Table
+from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
 from coterie.models.history import History
 
 FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
@@ -55,11 +55,11 @@ class SparseModel(Reading):
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Learns one reward from values that were checked already; `update` is the safe door."""
         super().learn(user, arm, reward)
-        self._residual.repair(self._data, self.max_work)
+        self._posterior.repair(self._data, self.max_work)
 
     def relearn(self, history: History) -> None:
         """Forgets what it knows and learns this history instead; on an error nothing has changed."""
-        super().relearn(Table.of(history, self.kernel.n_users, self.kernel.n_arms))
+        super().relearn(RewardTable.of(history, self.kernel.n_users, self.kernel.n_arms))
 
     def rebuild(self) -> None:
         """Computes the belief anew, in place: many rows at once, few one by one."""
@@ -69,7 +69,7 @@ class SparseModel(Reading):
             self._settle(None)
             return
         try:
-            self.history = Table(self.kernel.n_users, self.kernel.n_arms)
+            self.history = RewardTable(self.kernel.n_users, self.kernel.n_arms)
             self._reset()
             self._learn_rows(whole)
         finally:
@@ -82,7 +82,7 @@ class SparseModel(Reading):
         anew, and blocks of users are made, when they are first needed. On an error nothing has changed.
 
         Args:
-            rows: The rewards, collapsed; a `Table` is taken over, if it is the first.
+            rows: The rewards, collapsed; a `RewardTable` is taken over, if it is the first.
             progress: Called with the number of each step, and how far above what `eps` asks for the residual is.
         """
         before = self.__dict__.copy()
@@ -98,12 +98,12 @@ class SparseModel(Reading):
 
     def _settle(self, progress: Progress | None) -> int:
         """Solves for the rows that the history holds, from the weights at hand, and takes the evidence anew."""
-        weights = self._residual.weights
+        weights = self._posterior.weights
         self._reset()
-        self._residual.weights[:] = weights
-        steps = self._residual.fit(self._data, progress)
+        self._posterior.weights[:] = weights
+        steps = self._posterior.fit(self._data, progress)
         self._info_gain = least_gain(self.kernel, self.history, self._noise_var)
-        self._log_likelihood = likelihood(self.kernel, self._data, self._residual, self._info_gain)
+        self._log_likelihood = likelihood(self.kernel, self._data, self._posterior, self._info_gain)
         return steps
 
     def _learn_batch(self, batch: History) -> None:
@@ -133,7 +133,7 @@ class SparseModel(Reading):
         self._info_gain += log_det - log(noise)
         self._log_likelihood -= 0.5 * (fit + log_det + LOG_2PI + scattered(count, scatter, self._noise_var))
         self.history.put(user, arm, count, mean, scatter)
-        self._residual.repair(self._data, self.max_work)
+        self._posterior.repair(self._data, self.max_work)
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         return self._reward(user, self.kernel.features[arm], reward, self._noise_var)
@@ -153,13 +153,13 @@ class SparseModel(Reading):
         work, ridge = self._work, self.kernel.ridge
         self._solve(user, row)
         about = float(row @ work.solution[0])
-        gap = value - float(row @ self._residual.weights[user])
+        gap = value - float(row @ self._posterior.weights[user])
         cross, rest = work.products()
         lowest = noise + max(about + cross, 0.0)
         highest = noise + max(about + cross, 0.0) + rest / ridge
-        self._residual.add(work, gap / (noise + about))
+        self._posterior.add(work, gap / (noise + about))
         self._data.add(user, row, noise)
-        self._residual.together.add(user, row, noise)
+        self._posterior.deflation.add(user, row, noise)
         self._shrink(user, row, noise, lowest, highest)
         return lowest, gap
 
@@ -193,18 +193,18 @@ class SparseModel(Reading):
             self._configure(self._grown, self._noise_var)
         growth = self.kernel.follow(change)
         self._lengthen(self.kernel.n_users)
-        self._residual.follow(self.kernel, growth, self._data)
+        self._posterior.follow(self.kernel, growth, self._data)
         self._data.follow(self.kernel, growth.diagonal)
         if growth.covariance_grows:
             self._marginals.forget()
         self._sums_are_old = self._sums_are_old or bool(growth.diagonal)
-        self._residual.repair(self._data, self.max_work)
+        self._posterior.repair(self._data, self.max_work)
         return True
 
     def _lengthen(self, n_users: int) -> None:
-        for part in (self.history, self._data, self._marginals, self._work, self._certainty):
+        for part in (self.history, self._data, self._marginals, self._work, self._certifier):
             part.lengthen(n_users)
-        self._bounds.lengthen(n_users, self._fineness)
+        self._variance_bounds.lengthen(n_users, self._fineness)
 
     # Bookkeeping
 
@@ -213,19 +213,19 @@ class SparseModel(Reading):
         nothing = np.zeros(self.kernel.features.shape[1])
         self._work.start(0, nothing)
         self._work.run(self._push.push_local, self._data, 1.0, 1)
-        self._bounds.warm_up(self._data)
-        self._certainty.warm_up(self._data, self._residual)
-        self._residual.add(self._work, 0.0)
-        self._residual.warm_up(self._data)
-        Everywhere(self.kernel, self._data).warm_up()
+        self._variance_bounds.warm_up(self._data)
+        self._certifier.warm_up(self._data, self._posterior)
+        self._posterior.add(self._work, 0.0)
+        self._posterior.warm_up(self._data)
+        PosteriorPrecision(self.kernel, self._data).warm_up()
         self._shrink(0, nothing, 1.0, 1.0, 1.0)
 
     def mismatch(self) -> float:
         """Returns how far residual and blocks are from what history and kernel give; 0 up to rounding.
 
-        Bounds of variances are only looked at for what no covariance is.
+        VarianceBounds of variances are only looked at for what no covariance is.
         """
-        return max(self.kernel.mismatch(), mismatch_of(self.kernel, self._data, self._residual, self._marginals))
+        return max(self.kernel.mismatch(), mismatch_of(self.kernel, self._data, self._posterior, self._marginals))
 
     def _mismatch(self) -> float:
         return self.mismatch()
@@ -235,15 +235,15 @@ class SparseModel(Reading):
 
         The mean's drift is in units of what `eps` allows, the variance's relative. O(users x features + history).
         """
-        fresh = self._residual.recomputed(self._data)
-        allowed = self._residual.threshold * self.eps / self._residual.eps
-        mean = float(np.max(np.abs(fresh - self._residual.left), initial=0.0)) / allowed
+        fresh = self._posterior.recomputed(self._data)
+        allowed = self._posterior.threshold * self.eps / self._posterior.eps
+        mean = float(np.max(np.abs(fresh - self._posterior.left), initial=0.0)) / allowed
         variance = self._data.drift()
         sound = max(mean, variance) <= tolerance
         if not sound:
             self._data.renew()
-            self._residual.take_residual(fresh)
-            self._residual.repair(self._data, self.max_work)
+            self._posterior.take_residual(fresh)
+            self._posterior.repair(self._data, self.max_work)
         return Drift(mean, variance, tolerance, healed=not sound)
 
     def explain(self) -> str:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import MissingExtraError, ParameterError
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.joint import JointKernel
-from coterie.models.engines.sparse.warming import say_if_compiling
+from coterie.models.engines.sparse.compiling import say_if_compiling
 
 
 def require_graph(kernel: JointKernel) -> GraphKernel:
@@ -53,6 +53,6 @@ def load_push() -> ModuleType:
 
 def load_rows() -> ModuleType:
     """Returns the compiled functions on rows of rewards; see `load_push`."""
-    from coterie.algebra import rows
+    from coterie.algebra import reward_rows
 
-    return rows
+    return reward_rows

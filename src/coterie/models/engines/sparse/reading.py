@@ -21,7 +21,7 @@ class Reading(Held):
         """Returns mean and an upper bound of the std; a block that is missing or stale is computed, and kept."""
         place = self._marginals.slot[user]
         if place < 0 or self._is_stale(place):
-            self._marginals.put(user, *self._bounds.marginal(user, self._data))
+            self._marginals.put(user, *self._variance_bounds.marginal(user, self._data))
         return self._read(user, arms, self._marginals.matrix[self._marginals.slot[user]])
 
     def peek(self, user: int, arms: Index) -> tuple[Array, Array]:
@@ -40,12 +40,12 @@ class Reading(Held):
 
     def read_means(self, users: Index, arms: Index) -> Array:
         """Returns the means of the same arms for several users, a row each."""
-        return np.asarray(self._residual.weights[users] @ self._rows(arms).T)
+        return np.asarray(self._posterior.weights[users] @ self._rows(arms).T)
 
     def std_bound(self, user: int, arms: Index) -> Array:
         """Returns an upper bound of the std by one scalar solve and the user's own rewards, where none is kept."""
         place = self._marginals.slot[user]
-        block = self._bounds.by_own_data(user, self._data) if place < 0 else self._marginals.matrix[place]
+        block = self._variance_bounds.by_own_data(user, self._data) if place < 0 else self._marginals.matrix[place]
         return self._read(user, arms, block)[1]
 
     def read_covariance(self, user: int, arms: Index) -> Array:
@@ -57,7 +57,7 @@ class Reading(Held):
     def prior_std(self, user: int, arms: Any = None) -> Array:
         """Returns the std of these arms before any observation, or a little more: by half the accuracy at most."""
         rows = self.checked_arms(arms)
-        return np.sqrt(self._bounds.prior_variance(self.checked_user(user)) * self.kernel.arm_diag(rows))
+        return np.sqrt(self._variance_bounds.prior_variance(self.checked_user(user)) * self.kernel.arm_diag(rows))
 
     def error_bound(self, user: int, arms: Any = None) -> Array:
         """Returns how far the mean of each of these arms can be from the exact one, at most. O(users that wait).
@@ -68,7 +68,7 @@ class Reading(Held):
         By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
         """
         row, rows = self.checked_user(user), self.checked_arms(arms)
-        return np.asarray(self._residual.level() * self.kernel.reach[row] * np.sqrt(self.kernel.arm_diag(rows)))
+        return np.asarray(self._posterior.level() * self.kernel.reach[row] * np.sqrt(self.kernel.arm_diag(rows)))
 
     def reward_weights(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
         """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
@@ -79,7 +79,7 @@ class Reading(Held):
         self._solve(user, row, finer=self.eps)
         places = self._work.place[users]
         found = np.where((places >= 0)[:, None], self._work.solution[places], 0.0)
-        alone = row @ self._bounds.by_own_data(user, self._data)
+        alone = row @ self._variance_bounds.by_own_data(user, self._data)
         return np.einsum("ij,ij->i", scaled, found), np.where(users == user, scaled @ alone, 0.0)
 
     def read_certain(self, user: int, arms: Index, factor: float) -> CertifiedBelief:
@@ -87,7 +87,7 @@ class Reading(Held):
 
         Certain is what these features' exact belief would choose; `kernel.feature_error` says what they miss.
         """
-        return self._certainty.decide(user, arms, self.read(user, arms), factor, self._data, self._residual)
+        return self._certifier.decide(user, arms, self.read(user, arms), factor, self._data, self._posterior)
 
     def variance_bounds(self, user: int, arms: Any = None) -> tuple[Array, Array]:
         """Returns a lower and an upper bound of the variance of each of these arms, within the accuracy if work allows.
@@ -95,14 +95,14 @@ class Reading(Held):
         Both are of the function, without noise. One solve for each arm of distinct features.
         """
         row, rows = self.checked_user(user), self.checked_arms(arms)
-        return self._certainty.variances(row, rows, self.peek(row, rows), self.accuracy, self._data, self._residual)
+        return self._certifier.variances(row, rows, self.peek(row, rows), self.accuracy, self._data, self._posterior)
 
     def _rows(self, arms: Index) -> Array:
         return self.kernel.features.take(arms, axis=0)
 
     def _read(self, user: int, arms: Index, block: Array) -> tuple[Array, Array]:
         rows = self._rows(arms)
-        mean, variance = rows @ self._residual.weights[user], np.einsum("ij,ij->i", rows @ block, rows)
+        mean, variance = rows @ self._posterior.weights[user], np.einsum("ij,ij->i", rows @ block, rows)
         return np.asarray(mean), np.sqrt(np.maximum(variance, 0.0, out=variance), out=variance)
 
     def _is_stale(self, place: int) -> bool:
@@ -112,7 +112,7 @@ class Reading(Held):
 
     def _block(self, user: int) -> Array:
         place = self._marginals.slot[user]
-        return self._bounds.marginal(user, self._data)[0] if place < 0 else self._marginals.matrix[place]
+        return self._variance_bounds.marginal(user, self._data)[0] if place < 0 else self._marginals.matrix[place]
 
     @property
     def info_gain(self) -> float:

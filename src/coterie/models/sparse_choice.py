@@ -18,7 +18,7 @@ MATRICES = 4  # the user covariance, its factor, its inverse and a copy
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class GraphSizes:
     """What a choice of engine depends on.
 
     Attributes:
@@ -39,23 +39,25 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class SparseChoice:
     """Whether it is to be `sparse`, and what `explain()` adds to its reason; nothing where that is no question."""
 
     sparse: bool
     why: str
 
 
-def is_for_sparse(sizes: Sizes, *, expected_rounds: int | None = None, memory_limit: int | None = None) -> Verdict:
+def choose_sparse(
+    sizes: GraphSizes, *, expected_rounds: int | None = None, memory_limit: int | None = None
+) -> SparseChoice:
     """Returns whether `engine="auto"` means `sparse`: where all else does not fit, or is at least twice as dear.
 
     Not so where users x ridge is below 1000 and something else fits, nor without numba, which is said. Where nothing
     else fits and numba is missing it raises MissingExtraError.
 
     Examples:
-        >>> is_for_sparse(Sizes(200, 1_000, 50, 10, 0.1, 10.1)).sparse
+        >>> choose_sparse(GraphSizes(200, 1_000, 50, 10, 0.1, 10.1)).sparse
         False
-        >>> is_for_sparse(Sizes(20_000, 100_000, 50, 10, 0.01, 10.0), memory_limit=2**40).why
+        >>> choose_sparse(GraphSizes(20_000, 100_000, 50, 10, 0.01, 10.0), memory_limit=2**40).why
         "; 'sparse' would be cheaper, but users x ridge = 200 is below 1000, where local solves take too long"
     """
     allowed = available_memory() if memory_limit is None else memory_limit
@@ -66,17 +68,17 @@ def is_for_sparse(sizes: Sizes, *, expected_rounds: int | None = None, memory_li
     cheapest = min(costs, key=lambda engine: costs[engine], default="none")
     least, ours = costs.get(cheapest, float("inf")), _sparse_cost(sizes, rounds)
     if WORTH_IT * ours > least:
-        return Verdict(sparse=False, why="")
+        return SparseChoice(sparse=False, why="")
     spread = sizes.n_users * sizes.ridge
     if spread < LEAST_SPREAD and costs:
         problem = f"users x ridge = {spread:.3g} is below {LEAST_SPREAD}, where local solves take too long"
-        return Verdict(sparse=False, why=f"; 'sparse' would be cheaper, but {problem}")
+        return SparseChoice(sparse=False, why=f"; 'sparse' would be cheaper, but {problem}")
     if not has_numba() and costs:
         remedy = "which is not installed: pip install '.[scale]' in a clone of the project"
-        return Verdict(sparse=False, why=f"; 'sparse' would be cheaper, but needs 'numba', {remedy}")
+        return SparseChoice(sparse=False, why=f"; 'sparse' would be cheaper, but needs 'numba', {remedy}")
     _require_numba(sizes, allowed)
     beside = f"{least:.2g} on {cheapest!r}, the cheapest exact engine" if costs else "no other engine would fit"
-    return Verdict(
+    return SparseChoice(
         sparse=True,
         why=f"; {rounds} rounds for {sizes.n_users} users and {sizes.n_edges} edges cost about as many "
         f"multiply-adds as {ours:.2g} on it and {beside}",
@@ -90,14 +92,14 @@ def has_numba() -> bool:
     return False
 
 
-def _nothing_else(sizes: Sizes, allowed: int) -> Verdict:
+def _nothing_else(sizes: GraphSizes, allowed: int) -> SparseChoice:
     _require_numba(sizes, allowed)
     needed, have = (f"{size / 2**30:.1f}" for size in (_matrix_bytes(sizes), allowed))
     why = f"a covariance of all {sizes.n_users} users would need {needed} GiB and {have} are allowed"
-    return Verdict(sparse=True, why=f"; {why}")
+    return SparseChoice(sparse=True, why=f"; {why}")
 
 
-def _require_numba(sizes: Sizes, allowed: int) -> None:
+def _require_numba(sizes: GraphSizes, allowed: int) -> None:
     if not has_numba():
         raise MissingExtraError(
             f"{sizes.n_users} users need engine 'sparse', for nothing else fits in {allowed / 2**30:.1f} GiB, and "
@@ -107,20 +109,20 @@ def _require_numba(sizes: Sizes, allowed: int) -> None:
         )
 
 
-def _matrix_bytes(sizes: Sizes) -> int:
+def _matrix_bytes(sizes: GraphSizes) -> int:
     return MATRICES * 8 * sizes.n_users**2
 
 
-def _matrix_fits(sizes: Sizes, allowed: int) -> bool:
+def _matrix_fits(sizes: GraphSizes, allowed: int) -> bool:
     return _matrix_bytes(sizes) <= allowed
 
 
-def _sparse_cost(sizes: Sizes, rounds: int) -> float:
+def _sparse_cost(sizes: GraphSizes, rounds: int) -> float:
     neighbours = 2 * sizes.n_edges / sizes.n_users
     return sparse_cost(sizes.n_features, neighbours, sizes.diagonal / sizes.ridge, rounds)
 
 
-def _other_costs(sizes: Sizes, rounds: int, allowed: int) -> dict[str, float]:
+def _other_costs(sizes: GraphSizes, rounds: int, allowed: int) -> dict[str, float]:
     """Returns what each engine that fits would cost, the covariance of all users included."""
     n_pairs, n_weights = sizes.n_users * sizes.n_arms, sizes.n_users * sizes.n_features
     costs = {}

@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import SparseModel
 
 pytest.importorskip("numba")
@@ -63,7 +63,7 @@ def assert_eps_is_kept(model: SparseModel, rewards: Rewards) -> None:
     stds = np.sqrt(np.outer(rewards.prior.diagonal(), model.kernel.arm_diag(arms)))
     bounds = np.array([model.error_bound(user) for user in range(model.n_users)])
     assert np.all(off <= bounds * (1 + 1e-9))
-    assert model.n_waiting == 0 or not model._residual.few
+    assert model.n_waiting == 0 or not model._posterior.few
     assert model.n_waiting > 0 or np.mean(np.all(bounds <= model.eps * stds * (1 + 1e-9), axis=1)) >= 0.99
 
 
@@ -73,7 +73,7 @@ def assert_eps_is_kept(model: SparseModel, rewards: Rewards) -> None:
 def test_every_mean_is_within_eps_and_the_bound_says_so(family: str, ridge: float, normalised: bool) -> None:
     kernel = make_kernel(family, laplacian_ridge=ridge, normalised=normalised)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
-    assert model._residual.few == (ridge < 0.9)
+    assert model._posterior.few == (ridge < 0.9)
     for n_rewards in (1, 60, 150):
         rewards.teach(model, n_rewards)
         assert_eps_is_kept(model, rewards)
@@ -100,12 +100,12 @@ def test_eps_is_kept_when_users_and_edges_join(ridge: float, normalised: bool) -
     kernel = GraphKernel(graph, FEATURES, **fixed)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
     rewards.teach(model, 20)
-    assert model._residual.few
+    assert model._posterior.few
     grown = graph.add_users({f"new {each}": {each: 1.0, 500 + each: 2.0} for each in range(20)})[0]
     difference = grown.changes_since(graph)
     assert difference is not None
     model.regraph(difference)
-    assert model._residual.few == (ridge < 0.9)
+    assert model._posterior.few == (ridge < 0.9)
     rewards.prior = user_covariance(GraphKernel(grown, FEATURES, **fixed))
     assert_eps_is_kept(model, rewards)
     rewards.teach(model, 20)
@@ -116,7 +116,7 @@ def test_the_residual_is_computed_anew_before_rounding_could_matter() -> None:
     kernel = make_kernel("barabasi-albert", laplacian_ridge=0.1)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
     rewards.teach(model, 10)
-    model._residual._rounding = 0.1 * model._residual.threshold
+    model._posterior._rounding = 0.1 * model._posterior.threshold
     rewards.teach(model, 1)
-    assert model._residual.rounding < 1e-4 * model._residual.threshold
+    assert model._posterior.rounding < 1e-4 * model._posterior.threshold
     assert_eps_is_kept(model, rewards)

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.kernels.graph import GraphKernel
-from coterie.kernels.rows import Room
-from coterie.models.engines.sparse.blocks import LACKING, UserBlocks
+from coterie.kernels.graph_kernel import GraphKernel
+from coterie.kernels.growing_rows import Room
+from coterie.models.engines.sparse.user_blocks import LACKING, UserBlocks
 
 FIRST_ROOM = 256
 WHOLE = NDArray[np.int64]
 
 
-class Workspace:
+class LocalSolve:
     """A solve that grows from one user outwards; its arrays are kept for the next one.
 
     Args:

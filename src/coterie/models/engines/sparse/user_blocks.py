@@ -6,9 +6,9 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
-from coterie.kernels.rows import Room
-from coterie.models.engines.sparse.table import Table, doubled
+from coterie.kernels.graph_kernel import GraphKernel
+from coterie.kernels.growing_rows import Room
+from coterie.models.engines.sparse.reward_table import RewardTable, doubled
 
 FIRST_ROOM = 16
 RENEW_EVERY = 64
@@ -99,7 +99,7 @@ class DataBlocks(UserBlocks):
 
     without = LACKING
 
-    def __init__(self, kernel: GraphKernel, table: Table, noise_var: float) -> None:
+    def __init__(self, kernel: GraphKernel, table: RewardTable, noise_var: float) -> None:
         width = kernel.features.shape[1]
         self.inverse, self.added, self.weight = np.zeros((0, 0, 0)), np.zeros(0), np.zeros(0)
         super().__init__(kernel.n_users, width, inverse=(width, width), added=(), weight=())

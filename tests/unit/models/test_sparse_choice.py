@@ -5,16 +5,16 @@ import pytest
 
 import coterie as ct
 from coterie.errors import MissingExtraError, UnknownNameError
-from coterie.kernels.graph import GraphKernel
-from coterie.models import large, make_model
-from coterie.models.large import Sizes, is_for_sparse
+from coterie.kernels.graph_kernel import GraphKernel
+from coterie.models import make_model, sparse_choice
+from coterie.models.sparse_choice import GraphSizes, choose_sparse
 
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(30, 4)))
 GIB = 2**30
 
 
-def sizes(n_users: int, ridge: float = 0.1, n_arms: int = 50) -> Sizes:
-    return Sizes(n_users, 5 * n_users, n_arms, 10, ridge, 10 + ridge)
+def sizes(n_users: int, ridge: float = 0.1, n_arms: int = 50) -> GraphSizes:
+    return GraphSizes(n_users, 5 * n_users, n_arms, 10, ridge, 10 + ridge)
 
 
 @pytest.mark.parametrize(
@@ -28,25 +28,25 @@ def sizes(n_users: int, ridge: float = 0.1, n_arms: int = 50) -> Sizes:
         (sizes(1_000_000, ridge=1e-4), None, True),
     ],
 )
-def test_the_rule(given: Sizes, rounds: int | None, expected: bool) -> None:
+def test_the_rule(given: GraphSizes, rounds: int | None, expected: bool) -> None:
     pytest.importorskip("numba")
-    verdict = is_for_sparse(given, expected_rounds=rounds, memory_limit=8 * GIB)
+    verdict = choose_sparse(given, expected_rounds=rounds, memory_limit=8 * GIB)
     assert verdict.sparse == expected
 
 
 def test_where_it_is_too_slow_that_is_said() -> None:
-    why = is_for_sparse(sizes(5_000, ridge=0.1), memory_limit=8 * GIB).why
+    why = choose_sparse(sizes(5_000, ridge=0.1), memory_limit=8 * GIB).why
     assert "users x ridge = 500 is below 1000" in why
 
 
 def test_where_numba_is_missing_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "has_numba", lambda: False)
-    verdict = is_for_sparse(sizes(5_000, ridge=1.0), memory_limit=8 * GIB)
+    monkeypatch.setattr(sparse_choice, "has_numba", lambda: False)
+    verdict = choose_sparse(sizes(5_000, ridge=1.0), memory_limit=8 * GIB)
     assert not verdict.sparse
     assert "pip install '.[scale]'" in verdict.why
-    assert is_for_sparse(sizes(100), memory_limit=8 * GIB).why == ""
+    assert choose_sparse(sizes(100), memory_limit=8 * GIB).why == ""
     with pytest.raises(MissingExtraError, match="100000 users need engine 'sparse'"):
-        is_for_sparse(sizes(100_000), memory_limit=8 * GIB)
+        choose_sparse(sizes(100_000), memory_limit=8 * GIB)
 
 
 def test_auto_on_a_graph_kernel_is_sparse() -> None:
@@ -69,7 +69,7 @@ def test_a_policy_on_a_large_graph_says_why_it_is_sparse() -> None:
 
 
 def test_a_policy_without_numba_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "has_numba", lambda: False)
+    monkeypatch.setattr(sparse_choice, "has_numba", lambda: False)
     policy = ct.make_policy("lk-gp-ucb", graph=ct.make_graph("ring", 400), arms=ARMS, laplacian_ridge=10.0)
     assert policy.model.engine != "sparse"
     assert "needs 'numba', which is not installed" in policy.explain()

@@ -8,9 +8,9 @@ from types import ModuleType
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
-from coterie.models.engines.sparse.blocks import NONE, DataBlocks, UserBlocks, symmetric
-from coterie.models.engines.sparse.workspace import Workspace
+from coterie.kernels.graph_kernel import GraphKernel
+from coterie.models.engines.sparse.local_solve import LocalSolve
+from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks, UserBlocks, symmetric
 
 FIRST_THRESHOLD = 0.05
 FINER = 0.25
@@ -18,8 +18,8 @@ WORTH_A_BLOCK = 2.0  # times the accuracy, of the trace
 MOST_BYTES = 2**26
 
 
-class Bounds:
-    """Bounds of what is known of one user, on one graph.
+class VarianceBounds:
+    """Bounds of the variances of one user, on one graph.
 
     Args:
         push: The compiled functions.
@@ -31,8 +31,8 @@ class Bounds:
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, accuracy: float, most: int) -> None:
         self._push, self._kernel, self._accuracy, self._most = push, kernel, accuracy, most
         self._width = kernel.features.shape[1]
-        self._alone = Workspace(kernel, (1,))
-        self._together = Workspace(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
+        self._alone = LocalSolve(kernel, (1,))
+        self._together = LocalSolve(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
         self._nobody = UserBlocks(kernel.n_users, 1, inverse=(1, 1))
 
     def lengthen(self, n_users: int, accuracy: float) -> None:

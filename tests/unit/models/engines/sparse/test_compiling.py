@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.models.engines.sparse.warming import say_if_compiling
+from coterie.models.engines.sparse.compiling import say_if_compiling
 
 pytest.importorskip("numba")
 

@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models.base import CertifiedBelief, Index
-from coterie.models.engines.sparse.blocks import NONE, DataBlocks
-from coterie.models.engines.sparse.everywhere import Everywhere
-from coterie.models.engines.sparse.residual import FEW, Residual, rounds_among_few
-from coterie.models.engines.sparse.workspace import Workspace
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision
+from coterie.models.engines.sparse.local_solve import LocalSolve
+from coterie.models.engines.sparse.posterior_weights import FEW, PosteriorWeights, rounds_among_few
+from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks
 
 FIRST_THRESHOLD = 0.02
 FINER = 0.25
@@ -31,7 +31,7 @@ ROUNDING = 1e-12
 TIE = 1e-9  # scores this close, beside the largest prior std, may be tied
 
 
-class Reading(NamedTuple):
+class ArmBounds(NamedTuple):
     """What a solve says of one row: a mean, how far off it is at most, and two bounds of the variance."""
 
     mean: float
@@ -40,14 +40,14 @@ class Reading(NamedTuple):
     upper: float
 
 
-class Contender:
+class RefinableSolve:
     """One solve A z = e_u (x) row, that can be made finer; among few users all at once, where pushes go round."""
 
     def __init__(self, push: ModuleType, kernel: GraphKernel) -> None:
-        from coterie.algebra.readings import read_solution  # only here, for nothing else needs numba
+        from coterie.algebra.solve_products import read_solution  # only here, for nothing else needs numba
 
         self._push, self._kernel, self._read_solution = push, kernel, read_solution
-        self._work = Workspace(kernel, (kernel.features.shape[1],))
+        self._work = LocalSolve(kernel, (kernel.features.shape[1],))
         self.start(0, np.zeros(kernel.features.shape[1]))
 
     def start(self, user: int, row: Array) -> None:
@@ -82,12 +82,12 @@ class Contender:
         return self._work.work - before
 
     def _solve_everywhere(self, data: DataBlocks) -> None:
-        right, everywhere = np.zeros((self._kernel.n_users, len(self._row))), Everywhere(self._kernel, data)
+        right, everywhere = np.zeros((self._kernel.n_users, len(self._row))), PosteriorPrecision(self._kernel, data)
         right[self._user] = self._row
         found = everywhere.solve(right.copy(), FINEST * self._size)
         self._whole = found, right - everywhere.times(found)
 
-    def read(self, residual: Residual) -> Reading:
+    def read(self, residual: PosteriorWeights) -> ArmBounds:
         """Returns what is known of the row by now."""
         work, ridge = self._work, self._kernel.ridge
         nodes, count, solution, left = work.nodes, work.count, work.solution, work.residual
@@ -101,10 +101,10 @@ class Contender:
         slack = ROUNDING * self._size**2 / ridge
         mean = float(self._row @ residual.weights[self._user]) + shift
         error = mass * residual.level() + float(self._kernel.reach[self._user]) * self._size * residual.rounding
-        return Reading(mean, error + ROUNDING * abs(mean), max(about - slack, 0.0), about + rest / ridge + slack)
+        return ArmBounds(mean, error + ROUNDING * abs(mean), max(about - slack, 0.0), about + rest / ridge + slack)
 
 
-class Intervals:
+class ScoreIntervals:
     """Means and stds of candidates between two bounds, and the scores mean + factor * std that follow."""
 
     def __init__(self, mean: Array, error: Array, lowest: Array, highest: Array, factor: float) -> None:
@@ -112,7 +112,7 @@ class Intervals:
         self.low, self.high = np.empty_like(mean), np.empty_like(mean)
         self._rescore(slice(None))
 
-    def narrow(self, which: Index, found: Reading) -> None:
+    def narrow(self, which: Index, found: ArmBounds) -> None:
         """Takes what a solve says of these candidates, who are one and the same to it."""
         low = np.maximum(self.mean[which] - self.error[which], found.mean - found.error)
         high = np.minimum(self.mean[which] + self.error[which], found.mean + found.error)
@@ -126,7 +126,7 @@ class Intervals:
         self.high[which] = self.mean[which] + self.error[which] + self.factor * self.highest[which]
 
 
-class Certainty:
+class Certifier:
     """Finds the best of some candidates, and says whether it is proven to be.
 
     Args:
@@ -138,7 +138,7 @@ class Certainty:
     def __init__(self, push: ModuleType, kernel: GraphKernel, *, most: int) -> None:
         self._push, self._kernel = push, kernel
         self._most = max(int(DECISION * most), 1)
-        self._contenders = [Contender(push, kernel)]
+        self._contenders = [RefinableSolve(push, kernel)]
         self._margin = TIE * float(np.sqrt(kernel.arm_diag(np.arange(kernel.n_arms)).max() / kernel.ridge))
 
     @cached_property
@@ -151,13 +151,19 @@ class Certainty:
         for contender in self._contenders:
             contender.lengthen(n_users)
 
-    def warm_up(self, data: DataBlocks, residual: Residual) -> None:
+    def warm_up(self, data: DataBlocks, residual: PosteriorWeights) -> None:
         """Calls what is compiled with nothing to do."""
         self._contenders[0].refine(data, 1)
         self._contenders[0].read(residual)
 
     def decide(
-        self, user: int, arms: Index, belief: tuple[Array, Array], factor: float, data: DataBlocks, residual: Residual
+        self,
+        user: int,
+        arms: Index,
+        belief: tuple[Array, Array],
+        factor: float,
+        data: DataBlocks,
+        residual: PosteriorWeights,
     ) -> CertifiedBelief:
         """Returns mean and std of these arms, so fine that the highest mean + factor * std is certain, if that can be.
 
@@ -170,7 +176,7 @@ class Certainty:
             residual: Weights and residual.
         """
         known = self._first(user, arms, belief, factor, data, residual)
-        kinds, open_, spent = self._kind[arms], dict[int, Contender](), 0
+        kinds, open_, spent = self._kind[arms], dict[int, RefinableSolve](), 0
         while True:
             best, rival = _first_two(known, kinds)
             if rival is None or known.low[best] > known.high[rival] + self._gap(known.high[rival]):
@@ -189,7 +195,7 @@ class Certainty:
         belief: tuple[Array, Array],
         accuracy: float,
         data: DataBlocks,
-        residual: Residual,
+        residual: PosteriorWeights,
     ) -> tuple[Array, Array]:
         """Returns two bounds of the variance of each arm, within the accuracy as far as the work allowed for one."""
         known = self._first(user, arms, belief, 0.0, data, residual)
@@ -205,7 +211,7 @@ class Certainty:
     def _gap(self, score: float) -> float:
         return self._margin + ROUNDING * abs(score)
 
-    def _is_hopeless(self, known: Intervals, best: int, rival: int, spent: int) -> bool:
+    def _is_hopeless(self, known: ScoreIntervals, best: int, rival: int, spent: int) -> bool:
         """Whether the work that is left cannot be hoped to tell the two apart.
 
         Beyond a few hundredths of the work intervals shrink to about half: the mean's error falls with the part of the
@@ -226,8 +232,8 @@ class Certainty:
         belief: tuple[Array, Array],
         factor: float,
         data: DataBlocks,
-        residual: Residual,
-    ) -> Intervals:
+        residual: PosteriorWeights,
+    ) -> ScoreIntervals:
         """Returns what is known without a solve. A variance is no lower than if everything of others were known."""
         squares = self._kernel.arm_diag(arms)
         error = residual.level() * self._kernel.reach[user] * np.sqrt(squares)
@@ -237,18 +243,18 @@ class Certainty:
             lowest = np.einsum("ij,ij->i", rows @ data.inverse_of(user), rows)
         slack = ROUNDING * squares / self._kernel.ridge
         highest = np.sqrt(belief[1] ** 2 + slack)
-        return Intervals(belief[0], error, np.sqrt(np.maximum(lowest - slack, 0.0)), highest, factor)
+        return ScoreIntervals(belief[0], error, np.sqrt(np.maximum(lowest - slack, 0.0)), highest, factor)
 
     def _to_refine(
-        self, known: Intervals, pair: tuple[int, int], kinds: Index, open_: dict[int, Contender]
+        self, known: ScoreIntervals, pair: tuple[int, int], kinds: Index, open_: dict[int, RefinableSolve]
     ) -> int | None:
         """Returns the one of the two that less is known of, if a solve can say more of it."""
         able = [each for each in pair if kinds[each] not in open_ or not open_[kinds[each]].finished]
         return max(able, key=lambda each: known.high[each] - known.low[each]) if able else None
 
     def _opened(
-        self, user: int, arms: Index, chosen: int, kinds: Index, open_: dict[int, Contender], known: Intervals
-    ) -> Contender:
+        self, user: int, arms: Index, chosen: int, kinds: Index, open_: dict[int, RefinableSolve], known: ScoreIntervals
+    ) -> RefinableSolve:
         """Returns the solve of a candidate, begun if there is none; where all are taken, that of the least likely."""
         kind = int(kinds[chosen])
         if kind not in open_:
@@ -256,17 +262,17 @@ class Certainty:
             open_[kind].start(user, self._kernel.features[arms[chosen]])
         return open_[kind]
 
-    def _free(self, open_: dict[int, Contender], kinds: Index, known: Intervals) -> Contender:
+    def _free(self, open_: dict[int, RefinableSolve], kinds: Index, known: ScoreIntervals) -> RefinableSolve:
         if len(open_) < len(self._contenders):
             taken = {id(each) for each in open_.values()}
             return next(each for each in self._contenders if id(each) not in taken)
         if len(self._contenders) < MOST_OPEN:
-            self._contenders.append(Contender(self._push, self._kernel))
+            self._contenders.append(RefinableSolve(self._push, self._kernel))
             return self._contenders[-1]
         return open_.pop(min(open_, key=lambda kind: known.high[kinds == kind].max()))
 
 
-def _first_two(known: Intervals, kinds: Index) -> tuple[int, int | None]:
+def _first_two(known: ScoreIntervals, kinds: Index) -> tuple[int, int | None]:
     """Returns the candidate with the highest proven score, and the other kind that may score highest, if any."""
     best = int(np.argmax(known.low))
     others = np.where(kinds == kinds[best], -np.inf, known.high)
@@ -274,7 +280,7 @@ def _first_two(known: Intervals, kinds: Index) -> tuple[int, int | None]:
     return best, None if kinds[rival] == kinds[best] else rival
 
 
-def _apart(known: Intervals, which: int) -> float:
+def _apart(known: ScoreIntervals, which: int) -> float:
     """Returns how far apart the two bounds of a variance are, as a share of the upper one."""
     lower, upper = float(known.lowest[which]) ** 2, float(known.highest[which]) ** 2
     return (upper - lower) / upper if upper > 0 else 0.0

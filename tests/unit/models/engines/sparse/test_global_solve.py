@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_sparse import FAMILIES, assert_bounds_hold, hostile, make_case
+from test_sparse_model import FAMILIES, assert_bounds_hold, hostile, make_case
 
 import coterie as ct
 from coterie.algebra import push
@@ -116,7 +116,7 @@ def test_an_error_on_the_way_changes_nothing() -> None:
 
 
 def test_blocks_beyond_their_room_are_let_go_of_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.models.engines.sparse.blocks.MOST_BYTES", 16 * 9 * 8)
+    monkeypatch.setattr("coterie.models.engines.sparse.user_blocks.MOST_BYTES", 16 * 9 * 8)
     graph = ct.make_graph("sbm", 60, seed=1)
     model, reference = make_case(graph, ridge=0.5, as_if_many=True)
     for number, each in enumerate(drawn(60, 150)):
@@ -134,7 +134,7 @@ def test_a_fitted_state_gives_the_same_model_to_the_bit() -> None:
     state = model.state()
     other = restore_model({key: _copied(value) for key, value in state.items()}, model.kernel)
     assert isinstance(other, SparseModel)
-    model._residual.few = other._residual.few = False
+    model._posterior.few = other._posterior.few = False
     for each in (model, other):
         each.update(3, 1, 1.0)
     for user in range(30):
@@ -160,17 +160,17 @@ def test_many_rewards_at_once_are_fitted_where_that_is_faster(monkeypatch: pytes
 
 
 def test_nothing_is_compiled_after_the_model_is_made() -> None:
-    from coterie.algebra import rows
+    from coterie.algebra import reward_rows
 
     model, reference = make_case(ct.make_graph("ring", 30), ridge=1e-3)
-    names = [name for name in vars(rows) if hasattr(getattr(rows, name), "signatures")]
-    before = {name: len(getattr(rows, name).signatures) for name in names}
+    names = [name for name in vars(reward_rows) if hasattr(getattr(reward_rows, name), "signatures")]
+    before = {name: len(getattr(reward_rows, name).signatures) for name in names}
     for user, arm, reward in drawn(30, 30):
         model.update(user, arm, reward)
         reference.update(user, arm, reward)
         model.predict(user)
     assert push.COMPILED
-    assert {name: len(getattr(rows, name).signatures) for name in names} == before
+    assert {name: len(getattr(reward_rows, name).signatures) for name in names} == before
 
 
 def test_a_fitted_model_that_was_loaded_goes_on_with_the_blocks_of_the_right_users() -> None:

@@ -11,10 +11,10 @@ import coterie as ct
 from coterie.algebra.push import COMPILED
 from coterie.errors import ParameterError
 from coterie.kernels import PoolKernel
-from coterie.kernels.graph import GraphKernel, graph_kernel
+from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.models import DenseModel, SparseModel, make_model, restore_model
-from coterie.models.engines.sparse import certainty
-from coterie.models.engines.sparse.certainty import Contender
+from coterie.models.engines.sparse import certify
+from coterie.models.engines.sparse.certify import RefinableSolve
 from strategies import graphs
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="needs the extra 'scale'")
@@ -32,7 +32,7 @@ def make_case(graph: ct.UserGraph, n_rewards: int = 30, **options: Any) -> tuple
         PoolKernel(ct.Green(**asked).matrix(graph), kernel.features @ kernel.features.T), noise_var=0.1
     )
     model = SparseModel(kernel, noise_var=0.1, **options)
-    model._residual.few = False
+    model._posterior.few = False
     rng = np.random.default_rng(0)
     for _ in range(n_rewards):
         one = int(rng.integers(graph.n_users)), int(rng.integers(N_ARMS)), float(rng.normal() * 3)
@@ -46,11 +46,11 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
     mean, std = reference.predict(user)
     errors: list[float] = []
     for arm in range(N_ARMS):
-        contender, errors = Contender(model._push, model.kernel), []
+        contender, errors = RefinableSolve(model._push, model.kernel), []
         contender.start(user, model.kernel.features[arm])
         for _ in range(6):
             contender.refine(model._data, cap)
-            found = contender.read(model._residual)
+            found = contender.read(model._posterior)
             assert abs(found.mean - mean[arm]) <= found.error * (1 + TINY) + TINY
             assert found.lower <= std[arm] ** 2 * (1 + TINY) + TINY
             assert found.upper >= std[arm] ** 2 * (1 - TINY) - TINY
@@ -61,7 +61,7 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treats any number of users as many: pushes, and no solve for all."""
-    monkeypatch.setattr(certainty, "FEW", 0)
+    monkeypatch.setattr(certify, "FEW", 0)
 
 
 @settings(max_examples=25)
@@ -137,13 +137,13 @@ def test_arms_of_equal_features_are_one_contender() -> None:
 
 
 def test_more_contenders_than_there_is_room_for_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certainty, "MOST_OPEN", 2)
+    monkeypatch.setattr(certify, "MOST_OPEN", 2)
     model, reference = make_case(ct.make_graph("sbm", 60, seed=1), eps=1.0, laplacian_ridge=0.5)
     mean, std = reference.predict(8)
     found = model.read_certain(8, np.arange(N_ARMS), 2.0)
     assert found.certain
     assert np.argmax(found.mean + 2 * found.std) == np.argmax(mean + 2 * std)
-    assert len(model._certainty._contenders) <= 2
+    assert len(model._certifier._contenders) <= 2
 
 
 def test_the_option_is_kept_and_checked() -> None:
@@ -159,7 +159,7 @@ def test_the_option_is_kept_and_checked() -> None:
 def test_an_arm_without_features_ends_a_decision_as_any_other() -> None:
     kernel = GraphKernel(ct.make_graph("ring", 30), np.array([[0.0, 0.0], [1.0, 0.0], [-1.0, 0.0]]))
     model = SparseModel(kernel, certified=True)
-    model._certainty._most = 10**9
+    model._certifier._most = 10**9
     model.update(0, 1, 0.0)
     model.update(0, 2, 0.0)
     assert not model.read_certain(0, np.arange(3), 0.0).certain

@@ -6,7 +6,7 @@ import pytest
 import coterie as ct
 from coterie.algebra import push
 from coterie.errors import MissingExtraError
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import make_model
 
 

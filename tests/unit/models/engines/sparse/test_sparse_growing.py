@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.kernels import PoolKernel
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import DenseModel, SparseModel, restore_model
 from strategies import graphs
 
@@ -83,7 +83,7 @@ def test_the_bounds_are_true_after_any_changes(
 ) -> None:
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=ridge, normalised=normalised)
     model = SparseModel(kernel, noise_var=0.1, max_work=cap)
-    model._residual.few = few
+    model._posterior.few = few
     for kind, i, j, weight in changes:
         learn(model, i, j)
         after = changed(graph, kind, i, j, weight)
@@ -100,12 +100,12 @@ def test_the_bounds_are_true_after_any_changes(
 
 
 def assert_residual_is_exact(model: SparseModel) -> None:
-    kept = model._residual
+    kept = model._posterior
     fresh = kept.recomputed(model._data)
     terms = 1 + model.kernel.diagonal.max() * np.abs(kept.weights).max()
     assert np.abs(fresh - kept.left).max() < 1e-8 * terms
     blocks = [null**2 * model._data.precision(user) for user, null in enumerate(model.kernel.null)]
-    np.testing.assert_allclose(kept.together.total, sum(blocks), atol=1e-8 * terms)
+    np.testing.assert_allclose(kept.deflation.total, sum(blocks), atol=1e-8 * terms)
 
 
 @pytest.mark.parametrize("normalised", [False, True])
@@ -226,10 +226,10 @@ def test_a_hub_goes_on_waiting(weight: float | None) -> None:
 
 
 def test_hubs_do_not_wait_beside_weights_that_drown_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.models.engines.sparse.residual.ROUNDED_OFF", float("inf"))
+    monkeypatch.setattr("coterie.models.engines.sparse.posterior_weights.ROUNDED_OFF", float("inf"))
     model = hub_after(1e10)
     assert model.kernel.shape[0] == 1.0
-    assert model._residual._uneven > 1.0
+    assert model._posterior._uneven > 1.0
 
 
 def test_sums_are_of_the_graph_as_it_is() -> None:
@@ -242,13 +242,13 @@ def test_sums_are_of_the_graph_as_it_is() -> None:
 def test_a_handful_that_has_grown_is_no_longer_one() -> None:
     graph = ct.make_graph("ring", 195)
     model = SparseModel(GraphKernel(graph, FEATURES, laplacian_ridge=2.0), accuracy=0.2)
-    finer, after = model._bounds._accuracy, graph
+    finer, after = model._variance_bounds._accuracy, graph
     for _ in range(10):
         after = after.add_user(after.n_users, {0: 1.0})[0]
     difference = after.changes_since(graph)
     assert difference is not None
     model.regraph(difference)
-    assert model._bounds._accuracy > finer
+    assert model._variance_bounds._accuracy > finer
     other = restore_model(_copied(model.state()), GraphKernel(after, FEATURES, laplacian_ridge=2.0))
     for user in (0, 50, 204):
         np.testing.assert_array_equal(model.predict(user), other.predict(user))
@@ -282,7 +282,7 @@ def test_room_for_newcomers_runs_out_ever_more_rarely() -> None:
         assert difference is not None
         model.regraph(difference)
         graph = after
-        for array in (model._residual.weights, model._marginals.slot, model.kernel.reach):
+        for array in (model._posterior.weights, model._marginals.slot, model.kernel.reach):
             assert array.base is not None
             buffers.add(array.base.ctypes.data)
     assert len(model._marginals) > 0
@@ -293,7 +293,7 @@ def test_room_for_newcomers_runs_out_ever_more_rarely() -> None:
 def test_eps_holds_again_when_users_have_doubled(few: bool) -> None:
     graph = ct.make_graph("ring", 10)
     model = SparseModel(GraphKernel(graph, FEATURES, laplacian_ridge=0.5), noise_var=0.1, max_work=10**7)
-    model._residual.few = few
+    model._posterior.few = few
     model.update(0, 1, 3.0)
     after = graph
     for _ in range(40):

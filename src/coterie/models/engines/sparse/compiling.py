@@ -23,7 +23,7 @@ def say_if_compiling(push: ModuleType) -> None:
 
 def warm_up() -> float:
     """Returns how many seconds it took to compile everything, or to find it on disk; decides and learns a little."""
-    from coterie.kernels.graph import GraphKernel
+    from coterie.kernels.graph_kernel import GraphKernel
     from coterie.models.engines.sparse.model import SparseModel
 
     start = perf_counter()

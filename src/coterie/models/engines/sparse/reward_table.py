@@ -6,7 +6,7 @@ from typing import Any, Self
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.rows import Room
+from coterie.kernels.growing_rows import Room
 from coterie.models.engines.sparse.needs import load_rows
 from coterie.models.history import History, Index, largest_in
 
@@ -14,11 +14,11 @@ FIRST_ROOM = 64
 COLUMNS = {"users": np.int32, "arms": np.int32, "counts": np.float64, "means": np.float64, "scatters": np.float64}
 
 
-class Table(History):
+class RewardTable(History):
     """A `History` of pairs of integers in arrays: 40 bytes a row, and the rows of a user without a search.
 
     Examples:
-        >>> table = Table(n_users=3, n_arms=5)
+        >>> table = RewardTable(n_users=3, n_arms=5)
         >>> table.add(4, 0, 4, 1.0)
         >>> table.add(4, 0, 4, 2.0)
         >>> table.counts, table.means, table.rows.get(4), len(table)
@@ -40,9 +40,9 @@ class Table(History):
         return self._size
 
     @classmethod
-    def of(cls, history: History, n_users: int, n_arms: int) -> "Table":
+    def of(cls, history: History, n_users: int, n_arms: int) -> "RewardTable":
         """Returns a history as a table of so many users: itself if it is one."""
-        if isinstance(history, Table) and len(history.first) == n_users:
+        if isinstance(history, RewardTable) and len(history.first) == n_users:
             return history
         columns = history.state()
         own = {name: np.array(columns[name]) for name in COLUMNS}  # a table of fewer users goes on without these
@@ -102,9 +102,9 @@ class Table(History):
         return self._column("scatters")
 
     @property
-    def rows(self) -> "Places":  # type: ignore[override] # the base keeps a list or dict here
+    def rows(self) -> "RowIndex":  # type: ignore[override] # the base keeps a list or dict here
         """Where a pair's row is, by the pair's number."""
-        return Places(self, self._n_arms)
+        return RowIndex(self, self._n_arms)
 
     def place(self, user: int, arm: int) -> int:
         """Returns the row of a pair, or -1."""
@@ -201,12 +201,12 @@ class Table(History):
         self._size = row + 1
 
 
-class Places:
+class RowIndex:
     """The rows of a table by the numbers of their pairs, as a mapping has them."""
 
     __slots__ = ("_n_arms", "_table")
 
-    def __init__(self, table: Table, n_arms: int) -> None:
+    def __init__(self, table: RewardTable, n_arms: int) -> None:
         self._table, self._n_arms = table, n_arms
 
     def __len__(self) -> int:

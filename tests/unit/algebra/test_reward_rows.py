@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.algebra import rows
+from coterie.algebra import reward_rows
 
 WIDTH, N_ARMS, NOISE = 4, 30, 0.3
-compiled: Any = rows
+compiled: Any = reward_rows
 
 
 def case(n_rows: int) -> tuple[tuple[Any, ...], Any, Any]:

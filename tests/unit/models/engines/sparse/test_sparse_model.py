@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.algebra import push
 from coterie.errors import KernelError, ParameterError
 from coterie.kernels import PoolKernel
-from coterie.kernels.graph import GraphKernel, graph_kernel
+from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.models import DenseModel, SparseModel, make_model, restore_model
 from strategies import graphs
 
@@ -37,7 +37,7 @@ def make_case(
     users = ct.Green(laplacian_ridge=ridge, normalised=normalised).matrix(graph)
     reference = DenseModel(PoolKernel(users, kernel.features @ kernel.features.T), noise_var=0.1)
     model = SparseModel(kernel, noise_var=0.1, **options)
-    model._residual.few = model._residual.few and not as_if_many
+    model._posterior.few = model._posterior.few and not as_if_many
     return model, reference
 
 
@@ -188,7 +188,7 @@ def test_the_kept_residual_does_not_drift() -> None:
 def test_a_damaged_residual_is_found_and_mended() -> None:
     model, reference = make_case(ct.make_graph("sbm", 20, seed=1))
     list(play(model, reference, 30))
-    model._residual.weights[4] += 1.0
+    model._posterior.weights[4] += 1.0
     assert model.check().healed
     for user in range(20):
         assert_bounds_hold(model, reference, user)
@@ -329,7 +329,7 @@ def test_many_rewards_of_one_user_stay_within_the_bounds() -> None:
 
 
 def test_a_hub_with_more_neighbours_than_there_is_room_for_still_has_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.models.engines.sparse.bounds.MOST_BYTES", 1.0)
+    monkeypatch.setattr("coterie.models.engines.sparse.variance_bounds.MOST_BYTES", 1.0)
     graph = ct.UserGraph.from_edges([(0, i) for i in range(1, 400)], users=range(400))
     model, reference = make_case(graph)
     users = list(range(400))

@@ -10,10 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.growing import Growth
-from coterie.models.engines.sparse.blocks import NONE, DataBlocks
-from coterie.models.engines.sparse.everywhere import Everywhere
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision
+from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks
 
 A_USER, A_ROW = 3, 2  # what a step costs beside an edge of a push
 PATIENCE = 8
@@ -21,14 +21,14 @@ MOST_SHARE = 0.5
 WORTH_IT = 0.05
 
 
-class Step(NamedTuple):
+class DeflationStep(NamedTuple):
     """By how much all weights and residuals change."""
 
     weights: Array
     residual: Array
 
 
-class Together:
+class Deflation:
     """When to move all users' weights together, and how.
 
     A step is due once pushes have cost eight times as much, where it does not exceed half the work of one solve: on a
@@ -66,7 +66,7 @@ class Together:
         cost = A_USER * self._kernel.n_users + A_ROW * n_rows
         return most if cost > MOST_SHARE * most else max(PATIENCE * cost - self.since, 0)
 
-    def step(self, data: DataBlocks, left: Array, threshold: float) -> Step | None:
+    def step(self, data: DataBlocks, left: Array, threshold: float) -> DeflationStep | None:
         """Returns the next step, or nothing if little is left in common. O(users + rows) x features."""
         self.since = 0
         null, ridge = self._kernel.null, self._kernel.ridge
@@ -75,4 +75,4 @@ class Together:
             return None
         precision = ridge * float(null @ null) * np.eye(len(together)) + self.total
         field = np.multiply.outer(null, np.linalg.solve(precision, together))
-        return Step(field, ridge * field + Everywhere(self._kernel, data).blocks_times(field))
+        return DeflationStep(field, ridge * field + PosteriorPrecision(self._kernel, data).blocks_times(field))

@@ -13,10 +13,10 @@ from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel, Linear
 from coterie.kernels.features import OnFeatures
 from coterie.kernels.growing import OnGraph
+from coterie.kernels.growing_rows import rows_of
 from coterie.kernels.joint import checked_psd
 from coterie.kernels.landmarks import fewest_features, landmark_features
 from coterie.kernels.pool import ArmPool
-from coterie.kernels.rows import rows_of
 
 FEATURE_ERROR = 1e-3
 MAX_FEATURES = 64

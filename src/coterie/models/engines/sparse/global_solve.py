@@ -5,14 +5,14 @@ from collections.abc import Callable
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
-from coterie.models.engines.sparse.blocks import DataBlocks
+from coterie.kernels.graph_kernel import GraphKernel
+from coterie.models.engines.sparse.user_blocks import DataBlocks
 
 MOST_STEPS = 1000
 Progress = Callable[[int, float], None]
 
 
-class Everywhere:
+class PosteriorPrecision:
     """A = L_rho (x) I + blocks as a linear map on the weights of all users, and its conjugate gradients.
 
     The blocks come from the rows of rewards, so no user needs a matrix. O(edges + rows) x features each step, and

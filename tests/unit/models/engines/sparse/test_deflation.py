@@ -9,9 +9,9 @@ import pytest
 import coterie as ct
 from coterie.algebra import push
 from coterie.kernels import PoolKernel
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import DenseModel, SparseModel, restore_model
-from coterie.models.engines.sparse import together
+from coterie.models.engines.sparse import deflation
 
 pytest.importorskip("numba")
 
@@ -28,18 +28,18 @@ def graph_of(name: str) -> ct.UserGraph:
 def always(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Lets steps come often, and returns a list of how far they moved residuals."""
     moved: list[float] = []
-    step = together.Together.step
+    step = deflation.Deflation.step
 
-    def noted(self: together.Together, *given: Any) -> together.Step | None:
+    def noted(self: deflation.Deflation, *given: Any) -> deflation.DeflationStep | None:
         made = step(self, *given)
         moved.append(0.0 if made is None else float(np.abs(made.residual).max()))
         return made
 
-    monkeypatch.setattr(together, "PATIENCE", 1)
-    monkeypatch.setattr(together, "A_USER", 1)
-    monkeypatch.setattr(together, "A_ROW", 0)
-    monkeypatch.setattr(together, "WORTH_IT", 0.0)
-    monkeypatch.setattr(together.Together, "step", noted)
+    monkeypatch.setattr(deflation, "PATIENCE", 1)
+    monkeypatch.setattr(deflation, "A_USER", 1)
+    monkeypatch.setattr(deflation, "A_ROW", 0)
+    monkeypatch.setattr(deflation, "WORTH_IT", 0.0)
+    monkeypatch.setattr(deflation.Deflation, "step", noted)
     return moved
 
 
@@ -50,7 +50,7 @@ def test_the_bounds_stay_true(name: str, normalised: bool, ridge: float, monkeyp
     moved, graph = always(monkeypatch), graph_of(name)
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=ridge, normalised=normalised)
     model = SparseModel(kernel, noise_var=0.1, max_work=3_000)
-    model._residual.few = False
+    model._posterior.few = False
     users = ct.Green(laplacian_ridge=ridge, normalised=normalised).matrix(graph)
     reference = DenseModel(PoolKernel(users, FEATURES @ FEATURES.T), noise_var=0.1)
     rng = np.random.default_rng(0)
@@ -61,7 +61,7 @@ def test_the_bounds_stay_true(name: str, normalised: bool, ridge: float, monkeyp
         gap = np.abs(model.predict(user)[0] - reference.predict(user)[0])
         assert np.all(gap <= model.error_bound(user) * (1 + TINY) + TINY)
     assert ridge > 1 or max(moved) > 0
-    residual = model._residual
+    residual = model._posterior
     off = residual.recomputed(model._data) - residual.left
     assert np.max(np.linalg.norm(off, axis=1) / model.kernel.shape) <= residual.rounding
 
@@ -88,7 +88,7 @@ def work_of(model: SparseModel) -> int:
         return made[-1]
 
     parts = {name: getattr(push, name) for name in dir(push)} | {"repair": counted}
-    model._residual._push = cast(Any, SimpleNamespace(**parts))
+    model._posterior._push = cast(Any, SimpleNamespace(**parts))
     rng = np.random.default_rng(0)
     for _ in range(150):
         model.learn(int(rng.integers(3_000)), int(rng.integers(8)), float(rng.normal()))
@@ -98,18 +98,18 @@ def work_of(model: SparseModel) -> int:
 def test_pushes_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = ct.make_graph("barabasi-albert", 3_000, attach=5, seed=1)
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=0.1)
-    monkeypatch.setattr(together, "PATIENCE", 2)  # with so few rewards
+    monkeypatch.setattr(deflation, "PATIENCE", 2)  # with so few rewards
     with_steps = work_of(SparseModel(kernel, noise_var=0.1))
-    monkeypatch.setattr(together.Together, "turn", lambda _, __, most: most)
+    monkeypatch.setattr(deflation.Deflation, "turn", lambda _, __, most: most)
     assert 2 * with_steps < work_of(SparseModel(kernel, noise_var=0.1))
 
 
 def test_a_large_graph_is_left_to_pushes_and_work_stays_capped() -> None:
     kernel = GraphKernel(ct.make_graph("ring", 3_000), FEATURES)
     model = SparseModel(kernel, noise_var=0.1, max_work=5_000)
-    model._residual.together.since = 10**9
-    assert model._residual.together.turn(0, 5_000) == 5_000
-    assert model._residual.together.turn(0, 20_000) == 0
+    model._posterior.deflation.since = 10**9
+    assert model._posterior.deflation.turn(0, 5_000) == 5_000
+    assert model._posterior.deflation.turn(0, 20_000) == 0
 
 
 def test_what_the_step_is_made_with_is_the_sum_of_blocks() -> None:
@@ -118,16 +118,16 @@ def test_what_the_step_is_made_with_is_the_sum_of_blocks() -> None:
     for _ in range(60):
         model.update(int(rng.integers(40)), int(rng.integers(8)), 1.0)
     exact = sum(model._data.precision(user) for user in range(40))
-    np.testing.assert_allclose(model._residual.together.total, exact)
-    model._residual.together.count(model._data)
-    np.testing.assert_allclose(model._residual.together.total, exact)
+    np.testing.assert_allclose(model._posterior.deflation.total, exact)
+    model._posterior.deflation.count(model._data)
+    np.testing.assert_allclose(model._posterior.deflation.total, exact)
 
 
 def test_when_the_next_step_comes_is_kept_in_a_state() -> None:
     model = SparseModel(GraphKernel(graph_of("sbm"), FEATURES), noise_var=0.1)
     for user in range(40):
         model.update(user, user % 8, 1.0)
-    assert model._residual.together.since > 0
+    assert model._posterior.deflation.since > 0
     other = restore_model(model.state(), model.kernel)
     assert isinstance(other, SparseModel)
-    assert other._residual.together.since == model._residual.together.since
+    assert other._posterior.deflation.since == model._posterior.deflation.since

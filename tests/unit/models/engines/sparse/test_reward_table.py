@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coterie.models.engines.sparse.batch import joined
-from coterie.models.engines.sparse.table import Table
+from coterie.models.engines.sparse.reward_table import RewardTable
 from coterie.models.history import History
 
 pytest.importorskip("numba")
@@ -18,15 +18,15 @@ rows = st.lists(
 )
 
 
-def both(observations: Rows) -> tuple[Table, History]:
-    table, history = Table(5, N_ARMS), History()
+def both(observations: Rows) -> tuple[RewardTable, History]:
+    table, history = RewardTable(5, N_ARMS), History()
     for user, arm, reward in observations:
         for each in (table, history):
             each.add(user * N_ARMS + arm, user, arm, reward)
     return table, history
 
 
-def assert_same(table: Table, history: History, *, in_order: bool = True) -> None:
+def assert_same(table: RewardTable, history: History, *, in_order: bool = True) -> None:
     mine, theirs = table.state(), history.state()
     order = slice(None) if in_order else np.lexsort((theirs["arms"], theirs["users"]))
     assert mine["n_observations"] == theirs["n_observations"]
@@ -60,7 +60,7 @@ def test_joined_and_merged_tables_hold_both(observations: Rows, more: Rows) -> N
 @given(rows)
 def test_a_state_gives_the_same_table(observations: Rows) -> None:
     table, history = both(observations)
-    other = Table.from_columns(table.state(), 5, N_ARMS)
+    other = RewardTable.from_columns(table.state(), 5, N_ARMS)
     assert_same(other, history)
     np.testing.assert_array_equal(other.first, table.first)
     np.testing.assert_array_equal(other.lengths, table.lengths)
@@ -90,4 +90,4 @@ def test_rewards_can_be_shifted_and_keys_need_no_change() -> None:
 
 
 def test_nothing_joined_with_nothing_is_nothing() -> None:
-    assert len(joined(Table(5, N_ARMS), History(), 5, N_ARMS)) == 0
+    assert len(joined(RewardTable(5, N_ARMS), History(), 5, N_ARMS)) == 0

@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.growing import Growth
-from coterie.kernels.rows import Room
-from coterie.models.engines.sparse.blocks import LACKING, DataBlocks
-from coterie.models.engines.sparse.everywhere import Everywhere, Progress
-from coterie.models.engines.sparse.together import Together
-from coterie.models.engines.sparse.workspace import Workspace, graph_arrays
+from coterie.kernels.growing_rows import Room
+from coterie.models.engines.sparse.deflation import Deflation
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision, Progress
+from coterie.models.engines.sparse.local_solve import LocalSolve, graph_arrays
+from coterie.models.engines.sparse.user_blocks import LACKING, DataBlocks
 
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
@@ -25,7 +25,7 @@ FEW = 1000
 ROUNDS_AMONG_FEW = 5
 
 
-class Residual:
+class PosteriorWeights:
     """Weights w, the residual b - A w kept exactly, and a queue of the users where it exceeds the threshold.
 
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
@@ -46,7 +46,7 @@ class Residual:
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
         self._rounding, self._uneven, self._room = 0.0, 1.0, Room()
         self._largest, self._refreshed = 0.0, 0.0  # the largest weights so far, and the rounding of the last refresh
-        self.together = Together(kernel)
+        self.deflation = Deflation(kernel)
 
     def _measure(self) -> None:
         kernel = self._kernel
@@ -79,7 +79,7 @@ class Residual:
         sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.shape[users]
         return max(self.threshold, float(sizes.max(initial=0.0))) + self.rounding
 
-    def add(self, work: Workspace, amount: float) -> None:
+    def add(self, work: LocalSolve, amount: float) -> None:
         """Moves the weights along a solution; what it leaves over joins the residual."""
         queue = self._ring, self._waiting, self._marks
         solved = work.nodes, work.count, work.solution, work.residual
@@ -98,12 +98,12 @@ class Residual:
         if self.few:
             most = min(most, rounds_among_few(self._kernel))
         while most > 0 and self.n_waiting:
-            turn = min(self.together.turn(len(data.table), most), most)
+            turn = min(self.deflation.turn(len(data.table), most), most)
             if turn == 0:
                 self._move_together(data)
                 continue
             made = int(self._push.repair(*graph, data.slot, data.inverse, self.threshold, turn, *held, *queue))
-            self.together.since += made
+            self.deflation.since += made
             most -= made
             # Weights are rounded with each push, and the residual does not know: by so much, times A.
             self._rounding += UNIT * made * self._largest * (self._steepest + data.heaviest / self._flattest)
@@ -120,7 +120,7 @@ class Residual:
         self._push.repair(*graph_arrays(self._kernel), data.slot, data.inverse, self.threshold, 0, *held, *queue)
 
     def _move_together(self, data: DataBlocks) -> None:
-        step = self.together.step(data, self.left, self.threshold)
+        step = self.deflation.step(data, self.left, self.threshold)
         if step is None:
             return
         self.weights += step.weights
@@ -134,7 +134,7 @@ class Residual:
 
     def solve(self, data: DataBlocks) -> None:
         """Settles everything by conjugate gradients, from the weights at hand."""
-        everywhere = Everywhere(self._kernel, data)
+        everywhere = PosteriorPrecision(self._kernel, data)
         more = everywhere.solve(self.left.copy(), SAFETY * self.threshold)
         self.weights += more
         self.left -= everywhere.times(more)
@@ -142,7 +142,7 @@ class Residual:
 
     def fit(self, data: DataBlocks, progress: Progress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
-        everywhere = Everywhere(self._kernel, data)
+        everywhere = PosteriorPrecision(self._kernel, data)
         self.left = self.recomputed(data)
         everywhere.solve(self.left, SAFETY * self.threshold, progress, onto=self.weights)
         self.refresh(data)
@@ -150,7 +150,7 @@ class Residual:
 
     def refresh(self, data: DataBlocks) -> None:
         """Takes the residual computed from scratch, and what rounding may have done to it."""
-        self.together.count(data)
+        self.deflation.count(data)
         self.take_residual(self.recomputed(data))
         self._rounding, self._uneven = self._rounding_of(data), 1.0
         self._refreshed, self._largest = self._rounding, self._largest_weight()
@@ -158,7 +158,7 @@ class Residual:
     def follow(self, kernel: GraphKernel, growth: Growth, data: DataBlocks) -> None:
         """Takes a graph that has changed: the residual falls by what L_rho has grown by, times the weights."""
         self._kernel = kernel
-        self.together.follow(kernel, growth, data)
+        self.deflation.follow(kernel, growth, data)
         self._lengthen(kernel.n_users)
         touched = set() if growth.reshaped is None else set(growth.reshaped.tolist())
         touched.update(growth.diagonal)
@@ -218,7 +218,7 @@ class Residual:
 
     def recomputed(self, data: DataBlocks) -> Array:
         """Returns b - A w from scratch."""
-        out = Everywhere(self._kernel, data).times(self.weights)
+        out = PosteriorPrecision(self._kernel, data).times(self.weights)
         np.negative(out, out=out)
         return add_targets(self._kernel, data, out)
 
@@ -230,7 +230,7 @@ class Residual:
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
         kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
-        kept |= {"since": self.together.since, "total": self.together.total}
+        kept |= {"since": self.deflation.since, "total": self.deflation.total}
         kept |= {"uneven": self._uneven, "measured": [self.threshold, self._measured]}
         kept |= {"largest": self._largest, "refreshed": self._refreshed}
         return {"rounding": self._rounding, **kept}
@@ -238,8 +238,8 @@ class Residual:
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
         self.weights, self.left, self._rounding = state["weights"], state["left"], state["rounding"]
-        self.together.since = state.get("since", 0)  # files of before know nothing of it
-        self.together.total = state.get("total", self.together.total)
+        self.deflation.since = state.get("since", 0)  # files of before know nothing of it
+        self.deflation.total = state.get("total", self.deflation.total)
         self.threshold, self._measured = state.get("measured", [self.threshold, self._measured])
         self._uneven, self._refreshed = state.get("uneven", 1.0), state.get("refreshed", 0.0)
         self._largest = state.get("largest", self._largest_weight())
