@@ -19,8 +19,7 @@ from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import SparseModel
-from coterie.models.engines.sparse.batch import collapsed
-from coterie.models.engines.sparse.reward_table import RewardTable
+from coterie.models.engines.sparse.reward_table import RewardTable, collapsed
 
 
 def peak() -> str:

@@ -9,9 +9,8 @@ import numpy as np
 
 from benchmarks.large.peers import right_side
 from benchmarks.large.world import N_ARMS, World, play
-from coterie.models.engines.sparse.batch import collapsed
 from coterie.models.engines.sparse.global_solve import PosteriorPrecision
-from coterie.models.engines.sparse.reward_table import RewardTable
+from coterie.models.engines.sparse.reward_table import RewardTable, collapsed
 
 FINE = 1e-9
 LOOKED_AT = 500
@@ -99,5 +98,5 @@ def drift_of(n_rewards: int, seed: int) -> dict[str, float]:
     model = world.model(1.0, 1.0)
     for user, arms, rewards in world.rounds(n_rewards):
         model.learn(user, int(arms[0]), float(rewards[0]))
-    kept, fresh = model._posterior.left, model._posterior.recomputed(model._data)
+    kept, fresh = model._posterior.residual, model._posterior.fresh_residual(model._data)
     return {"gap": float(np.abs(fresh - kept).max()), "scale": float(np.abs(kept).max())}

@@ -55,11 +55,11 @@ def against_global(seed: int, *, ridge: float, rounds: int, solves: int = 3) -> 
     world = World("communities", 10_000, seed=seed)
     model = world.model(ridge, 0.1)
     ours = play(world, model, rounds // 5, rounds).reward
-    everywhere = PosteriorPrecision(model.kernel, model._data)
+    precision = PosteriorPrecision(model.kernel, model._data)
     right = right_side(model.history, world)
     start = perf_counter()
     for _ in range(solves):
-        everywhere.solve(right.copy(), model._posterior.threshold)
+        precision.solve(right.copy(), model._posterior.threshold)
     return {"ours": 1e3 * float(np.mean(ours)), "cg": 1e3 * (perf_counter() - start) / solves}
 
 

@@ -336,19 +336,3 @@ def predictions(users: Any, arms: Any, weights: Any, features: Any) -> Any:
     for row in range(users.shape[0]):
         out[row] = _dot(features, arms[row], weights[users[row]])
     return out
-
-
-@compiled
-def add_scaled(amount: float, vectors: Any, out: Any) -> None:
-    """Adds amount * vectors; without an array in between."""
-    for user in range(out.shape[0]):
-        for k in range(out.shape[1]):
-            out[user, k] += amount * vectors[user, k]
-
-
-@compiled
-def scale_and_add(scale: float, vectors: Any, out: Any) -> None:
-    """Makes `out` scale * out + vectors."""
-    for user in range(out.shape[0]):
-        for k in range(out.shape[1]):
-            out[user, k] = scale * out[user, k] + vectors[user, k]

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
 from coterie.models import History, Model
-from coterie.models.engines.sparse.batch import Columns, collapsed
-from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
+from coterie.models.engines.sparse.reward_table import COLUMNS, Columns, RewardTable, collapsed
 
 WAITING = 2**22  # rows, before they are collapsed
 Batch = tuple[Any, Any, Any]

@@ -1,13 +1,6 @@
-"""Choices that are certain: mean and variance of the contenders between two bounds, refined until one of them wins.
-
-With A z = b - r solved only so far, b = e_u (x) row, and R what is left of the weights' own equations, A w = rhs - R:
-b' A^-1 b lies between b'z + z'r and that + |r|^2 / ridge, and the mean is b'w + z'R, off by at most sum_v |r_v| reach_v
-times the level of R. All errors shrink with r, so a finer solve settles what a coarse one leaves open.
-"""
+"""Certified choices: the bounds of the best candidates are refined until one of them is proven to score highest."""
 
 from functools import cached_property
-from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,93 +8,15 @@ from numpy.typing import NDArray
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models.base import CertifiedBelief, Index
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision
-from coterie.models.engines.sparse.local_solve import LocalSolve
-from coterie.models.engines.sparse.posterior_weights import FEW, PosteriorWeights, rounds_among_few
+from coterie.models.engines.sparse.error_bounds import ROUNDING, ArmBounds, RefinableSolve
+from coterie.models.engines.sparse.posterior_weights import FEW, PosteriorWeights
 from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks
 
-FIRST_THRESHOLD = 0.02
-FINER = 0.25
-FINEST = 1e-10
 MOST_OPEN = 8
 DECISION = 0.5  # of the work of a reward's solve: a decision is waited for
 HOPE_AFTER = 0.02
 HOPE_FIRST, HOPE_LAST = 0.4, 0.9
-ROUNDING = 1e-12
 TIE = 1e-9  # scores this close, beside the largest prior std, may be tied
-
-
-class ArmBounds(NamedTuple):
-    """What a solve says of one row: a mean, how far off it is at most, and two bounds of the variance."""
-
-    mean: float
-    error: float
-    lower: float
-    upper: float
-
-
-class RefinableSolve:
-    """One solve A z = e_u (x) row, that can be made finer; among few users all at once, where pushes go round."""
-
-    def __init__(self, push: ModuleType, kernel: GraphKernel) -> None:
-        from coterie.algebra.solve_products import read_solution  # only here, for nothing else needs numba
-
-        self._push, self._kernel, self._read_solution = push, kernel, read_solution
-        self._work = LocalSolve(kernel, (kernel.features.shape[1],))
-        self.start(0, np.zeros(kernel.features.shape[1]))
-
-    def start(self, user: int, row: Array) -> None:
-        """Forgets the last solve, and begins one for this user and row."""
-        self._user, self._row, self._size = user, row, float(np.linalg.norm(row))
-        self._threshold = FIRST_THRESHOLD * self._size / float(self._kernel.shape[user])
-        self._whole: tuple[Array, Array] | None = None
-        self._begun = False
-        self._most = rounds_among_few(self._kernel) if self._kernel.n_users <= FEW else None
-        self._work.start(user, row)
-
-    def lengthen(self, n_users: int) -> None:
-        """Makes room for newcomers; the last solve is over."""
-        self._work.lengthen(n_users)
-
-    @property
-    def finished(self) -> bool:
-        """Whether a finer solve would say no more."""
-        least = FINEST * self._size / float(self._kernel.shape[self._user])
-        return self._whole is not None or self._threshold <= least  # a row of zeros is, at once
-
-    def refine(self, data: DataBlocks, most: int) -> int:
-        """Solves further, with so much work at most, and returns the work done."""
-        before, allowed = self._work.work, most if self._most is None else min(most, self._most)
-        if self._begun:
-            self._threshold *= FINER
-            self._work.resume(self._threshold)
-        self._begun = True
-        settled = self._work.run(self._push.push_local, data, self._threshold, before + allowed)
-        if self._most is not None and (not settled or self._work.work > self._most):
-            self._solve_everywhere(data)
-        return self._work.work - before
-
-    def _solve_everywhere(self, data: DataBlocks) -> None:
-        right, everywhere = np.zeros((self._kernel.n_users, len(self._row))), PosteriorPrecision(self._kernel, data)
-        right[self._user] = self._row
-        found = everywhere.solve(right.copy(), FINEST * self._size)
-        self._whole = found, right - everywhere.times(found)
-
-    def read(self, residual: PosteriorWeights) -> ArmBounds:
-        """Returns what is known of the row by now."""
-        work, ridge = self._work, self._kernel.ridge
-        nodes, count, solution, left = work.nodes, work.count, work.solution, work.residual
-        own = solution[0]
-        if self._whole is not None:
-            solution, left = self._whole
-            nodes, count, own = np.arange(len(left)), len(left), solution[self._user]
-        held = residual.left, self._kernel.reach
-        cross, rest, shift, mass = self._read_solution(nodes, count, solution, left, *held)
-        about = float(self._row @ own) + cross
-        slack = ROUNDING * self._size**2 / ridge
-        mean = float(self._row @ residual.weights[self._user]) + shift
-        error = mass * residual.level() + float(self._kernel.reach[self._user]) * self._size * residual.rounding
-        return ArmBounds(mean, error + ROUNDING * abs(mean), max(about - slack, 0.0), about + rest / ridge + slack)
 
 
 class ScoreIntervals:
@@ -130,15 +45,14 @@ class Certifier:
     """Finds the best of some candidates, and says whether it is proven to be.
 
     Args:
-        push: The compiled functions.
         kernel: The graph, and the arms' features.
         most: The work of one solve, at most; a decision has half of it for all its solves.
     """
 
-    def __init__(self, push: ModuleType, kernel: GraphKernel, *, most: int) -> None:
-        self._push, self._kernel = push, kernel
+    def __init__(self, kernel: GraphKernel, *, most: int) -> None:
+        self._kernel = kernel
         self._most = max(int(DECISION * most), 1)
-        self._contenders = [RefinableSolve(push, kernel)]
+        self._solves = [RefinableSolve(kernel)]
         self._margin = TIE * float(np.sqrt(kernel.arm_diag(np.arange(kernel.n_arms)).max() / kernel.ridge))
 
     @cached_property
@@ -148,13 +62,13 @@ class Certifier:
 
     def lengthen(self, n_users: int) -> None:
         """Makes room for newcomers."""
-        for contender in self._contenders:
-            contender.lengthen(n_users)
+        for solve in self._solves:
+            solve.lengthen(n_users)
 
-    def warm_up(self, data: DataBlocks, residual: PosteriorWeights) -> None:
+    def warm_up(self, data: DataBlocks, posterior: PosteriorWeights) -> None:
         """Calls what is compiled with nothing to do."""
-        self._contenders[0].refine(data, 1)
-        self._contenders[0].read(residual)
+        self._solves[0].refine(data, 1)
+        self._solves[0].read(posterior)
 
     def decide(
         self,
@@ -163,7 +77,7 @@ class Certifier:
         belief: tuple[Array, Array],
         factor: float,
         data: DataBlocks,
-        residual: PosteriorWeights,
+        posterior: PosteriorWeights,
     ) -> CertifiedBelief:
         """Returns mean and std of these arms, so fine that the highest mean + factor * std is certain, if that can be.
 
@@ -173,9 +87,9 @@ class Certifier:
             belief: The mean, and an upper bound of the std, of each.
             factor: How wide to explore.
             data: The users' data.
-            residual: Weights and residual.
+            posterior: The weights and their residual.
         """
-        known = self._first(user, arms, belief, factor, data, residual)
+        known = self._first(user, arms, belief, factor, data, posterior)
         kinds, open_, spent = self._kind[arms], dict[int, RefinableSolve](), 0
         while True:
             best, rival = _first_two(known, kinds)
@@ -184,9 +98,9 @@ class Certifier:
             chosen = self._to_refine(known, (best, rival), kinds, open_)
             if chosen is None or spent >= self._most or self._is_hopeless(known, best, rival, spent):
                 return CertifiedBelief(known.mean, known.highest, certain=False)
-            contender = self._opened(user, arms, chosen, kinds, open_, known)
-            spent += contender.refine(data, self._most - spent)
-            known.narrow(np.flatnonzero(kinds == kinds[chosen]), contender.read(residual))
+            solve = self._opened(user, arms, chosen, kinds, open_, known)
+            spent += solve.refine(data, self._most - spent)
+            known.narrow(np.flatnonzero(kinds == kinds[chosen]), solve.read(posterior))
 
     def variances(
         self,
@@ -195,17 +109,17 @@ class Certifier:
         belief: tuple[Array, Array],
         accuracy: float,
         data: DataBlocks,
-        residual: PosteriorWeights,
+        posterior: PosteriorWeights,
     ) -> tuple[Array, Array]:
         """Returns two bounds of the variance of each arm, within the accuracy as far as the work allowed for one."""
-        known = self._first(user, arms, belief, 0.0, data, residual)
-        kinds, contender = self._kind[arms], self._contenders[0]
+        known = self._first(user, arms, belief, 0.0, data, posterior)
+        kinds, solve = self._kind[arms], self._solves[0]
         for kind in np.unique(kinds):
             which, spent = np.flatnonzero(kinds == kind), 0
-            contender.start(user, self._kernel.features[arms[which[0]]])
-            while _apart(known, which[0]) > accuracy and spent < self._most and not contender.finished:
-                spent += contender.refine(data, self._most - spent)
-                known.narrow(which, contender.read(residual))
+            solve.start(user, self._kernel.features[arms[which[0]]])
+            while _apart(known, which[0]) > accuracy and spent < self._most and not solve.finished:
+                spent += solve.refine(data, self._most - spent)
+                known.narrow(which, solve.read(posterior))
         return known.lowest**2, known.highest**2
 
     def _gap(self, score: float) -> float:
@@ -232,11 +146,11 @@ class Certifier:
         belief: tuple[Array, Array],
         factor: float,
         data: DataBlocks,
-        residual: PosteriorWeights,
+        posterior: PosteriorWeights,
     ) -> ScoreIntervals:
         """Returns what is known without a solve. A variance is no lower than if everything of others were known."""
         squares = self._kernel.arm_diag(arms)
-        error = residual.level() * self._kernel.reach[user] * np.sqrt(squares)
+        error = posterior.residual_bound() * self._kernel.reach[user] * np.sqrt(squares)
         lowest = squares / self._kernel.diagonal[user]
         if data.slot[user] != NONE:
             rows = self._kernel.features.take(arms, axis=0)
@@ -263,12 +177,12 @@ class Certifier:
         return open_[kind]
 
     def _free(self, open_: dict[int, RefinableSolve], kinds: Index, known: ScoreIntervals) -> RefinableSolve:
-        if len(open_) < len(self._contenders):
+        if len(open_) < len(self._solves):
             taken = {id(each) for each in open_.values()}
-            return next(each for each in self._contenders if id(each) not in taken)
-        if len(self._contenders) < MOST_OPEN:
-            self._contenders.append(RefinableSolve(self._push, self._kernel))
-            return self._contenders[-1]
+            return next(each for each in self._solves if id(each) not in taken)
+        if len(self._solves) < MOST_OPEN:
+            self._solves.append(RefinableSolve(self._kernel))
+            return self._solves[-1]
         return open_.pop(min(open_, key=lambda kind: known.high[kinds == kind].max()))
 
 

@@ -1,4 +1,4 @@
-"""Compiling: once on a machine, with a word to whoever waits for it, or ahead by `coterie warmup`."""
+"""Compiled functions: loaded when first needed, and compiled once on a machine, or ahead by `coterie warmup`."""
 
 import logging
 from functools import cache
@@ -7,9 +7,31 @@ from types import ModuleType
 
 import numpy as np
 
+from coterie.errors import MissingExtraError
 from coterie.graphs import make_graph
 
 ABOUT = 10  # seconds; six on an idle core of 2024
+
+
+def load_push() -> ModuleType:
+    """Returns the compiled functions on the graph, or says which extra brings them; importing numba takes a second."""
+    from coterie.algebra import push
+
+    if not push.COMPILED:
+        raise MissingExtraError(
+            "engine 'sparse' needs 'numba', which is not installed",
+            "it belongs to the extra 'scale'",
+            "Install it: pip install '.[scale]' in a clone of the project",
+        )
+    say_if_compiling(push)
+    return push
+
+
+def load_rows() -> ModuleType:
+    """Returns the compiled functions on rows of rewards; see `load_push`."""
+    from coterie.algebra import reward_rows
+
+    return reward_rows
 
 
 @cache

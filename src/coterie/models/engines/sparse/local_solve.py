@@ -1,6 +1,5 @@
-"""Room for one local solve: the users that it reaches, and what it knows of them."""
+"""One local solve by pushing residuals: the users that it reaches, and what it knows of them."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,14 +7,15 @@ from numpy.typing import NDArray
 
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.growing_rows import Room
-from coterie.models.engines.sparse.user_blocks import LACKING, UserBlocks
+from coterie.models.engines.sparse.compiling import load_push
+from coterie.models.engines.sparse.user_blocks import LACKING, MarginalBlocks, UserBlocks
 
 FIRST_ROOM = 256
 WHOLE = NDArray[np.int64]
 
 
 class LocalSolve:
-    """A solve that grows from one user outwards; its arrays are kept for the next one.
+    """A solve A z = e_u (x) value that grows from user u outwards; its arrays are kept for the next one.
 
     Args:
         kernel: The graph that is solved on.
@@ -26,7 +26,9 @@ class LocalSolve:
     __slots__ = (
         "_kernel",
         "_most_room",
+        "_push",
         "_room",
+        "_shrink_marginals",
         "bound",
         "marks",
         "nodes",
@@ -40,6 +42,8 @@ class LocalSolve:
 
     def __init__(self, kernel: GraphKernel, shape: tuple[int, ...], *, most_bytes: float = float("inf")) -> None:
         self._kernel, self._room = kernel, Room()
+        self._shrink_marginals = load_push().shrink_marginals
+        self._push = load_push().push_block if len(shape) > 1 else load_push().push_local
         self._most_room = most_bytes / (16 * int(np.prod(shape)))  # a solution and a residual of 8 bytes a number
         self.place = np.full(kernel.n_users, -1, dtype=np.int32)
         self.nodes = np.empty(FIRST_ROOM, dtype=np.int64)
@@ -73,9 +77,9 @@ class LocalSolve:
         self.start_size = float(self.bound[0] / self._kernel.shape[user])
         self.marks[:] = 1, 0, 1, 0
 
-    def run(self, push: Callable[..., bool], blocks: UserBlocks, threshold: float, most: int) -> bool:
+    def run(self, blocks: UserBlocks, threshold: float, most: int) -> bool:
         """Pushes until no residual exceeds threshold * shape; False if work or room ran out before."""
-        while not push(
+        while not self._push(
             *graph_arrays(self._kernel),
             blocks.slot,
             blocks.inverse,
@@ -108,7 +112,7 @@ class LocalSolve:
         self.ring[: len(over)] = over
         self.marks[1:3] = 0, len(over)
 
-    def level(self) -> float:
+    def residual_bound(self) -> float:
         """Returns the largest residual in units of shape, or a little more."""
         return float(np.max(self.bound[: self.count] / self._kernel.shape[self.nodes[: self.count]]))
 
@@ -116,6 +120,19 @@ class LocalSolve:
         """Returns <z, r> and <r, r>, of traces where there are many right-hand sides."""
         z, r = self.solution[: self.count], self.residual[: self.count]
         return float(np.vdot(z, r)), float(np.vdot(r, r))
+
+    def shrink_marginals(self, user: int, marginals: MarginalBlocks, lowest: float, highest: float) -> None:
+        """Takes the reward of a user, whose solve this is, off others' marginal blocks, as far as that is proven.
+
+        Args:
+            user: The user.
+            marginals: The blocks.
+            lowest: A lower bound of the reward's predictive variance, noise included.
+            highest: An upper bound of it.
+        """
+        solved = self.nodes, self.count, self.solution, self._kernel.reach
+        blocks = marginals.slot, marginals.matrix, marginals.stale
+        self._shrink_marginals(*solved, *blocks, self.residual_bound(), lowest, highest, user)
 
     def _grow(self) -> None:
         room = len(self.ring)

@@ -1,16 +1,18 @@
-"""The weights of all users, and what is left of the equations they should solve."""
+"""The posterior mean of all users' weights, its residual, and what waits to be settled."""
 
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.growing import Growth
 from coterie.kernels.growing_rows import Room
+from coterie.models.base import SolveProgress
+from coterie.models.engines.sparse.compiling import load_push
 from coterie.models.engines.sparse.deflation import Deflation
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision, Progress
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision
 from coterie.models.engines.sparse.local_solve import LocalSolve, graph_arrays
 from coterie.models.engines.sparse.user_blocks import LACKING, DataBlocks
 
@@ -23,6 +25,7 @@ SAFETY = 0.5
 NOT_HUBS = 0.99
 FEW = 1000
 ROUNDS_AMONG_FEW = 5
+FINE = 1e4  # residuals are small beside what they are left of, and kept to far more digits
 
 
 class PosteriorWeights:
@@ -34,13 +37,13 @@ class PosteriorWeights:
     It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
     """
 
-    def __init__(self, push: ModuleType, kernel: GraphKernel, eps: float) -> None:
+    def __init__(self, kernel: GraphKernel, eps: float) -> None:
         self.eps = eps
         shape = kernel.n_users, kernel.features.shape[1]
-        self._push, self._kernel = push, kernel
-        self.few = is_few(kernel)
-        self._measure()
-        self.weights, self.left = np.zeros(shape), np.zeros(shape)
+        self._push, self._kernel = load_push(), kernel
+        self.solves_globally = needs_global_solves(kernel)
+        self._set_threshold()
+        self.weights, self.residual = np.zeros(shape), np.zeros(shape)
         self._ring = np.zeros(kernel.n_users, dtype=np.int64)
         self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
         self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
@@ -48,20 +51,20 @@ class PosteriorWeights:
         self._largest, self._refreshed = 0.0, 0.0  # the largest weights so far, and the rounding of the last refresh
         self.deflation = Deflation(kernel)
 
-    def _measure(self) -> None:
+    def _set_threshold(self) -> None:
         kernel = self._kernel
         demands = np.sqrt(kernel.diagonal) * kernel.reach
         self.threshold = self.eps / float(np.quantile(demands, NOT_HUBS, method="higher"))
         # Residuals as large as the shape move no mean by more of its std than this, by their energy.
-        strain = float(np.linalg.norm(kernel.shape) / np.sqrt(kernel.ridge))
-        self._roundable = ROUNDED_OFF * min(self.threshold, self.eps / strain)
+        energy = float(np.linalg.norm(kernel.shape) / np.sqrt(kernel.ridge))
+        self._roundable = ROUNDED_OFF * min(self.threshold, self.eps / energy)
         self._measured = len(demands)
         self._steepest, self._flattest = float(np.max(kernel.diagonal / kernel.shape)), float(np.min(kernel.shape))
 
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return int(self.weights.nbytes + self.left.nbytes + self._ring.nbytes + self._waiting.nbytes)
+        return int(self.weights.nbytes + self.residual.nbytes + self._ring.nbytes + self._waiting.nbytes)
 
     @property
     def n_waiting(self) -> int:
@@ -73,17 +76,17 @@ class PosteriorWeights:
         """What rounding may have added to a user's residual, in units of shape."""
         return self._rounding * self._uneven
 
-    def level(self) -> float:
+    def residual_bound(self) -> float:
         """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
         users = self._queue()
-        sizes = np.linalg.norm(self.left[users], axis=1) / self._kernel.shape[users]
+        sizes = np.linalg.norm(self.residual[users], axis=1) / self._kernel.shape[users]
         return max(self.threshold, float(sizes.max(initial=0.0))) + self.rounding
 
     def add(self, work: LocalSolve, amount: float) -> None:
         """Moves the weights along a solution; what it leaves over joins the residual."""
         queue = self._ring, self._waiting, self._marks
         solved = work.nodes, work.count, work.solution, work.residual
-        held = self.weights, self.left
+        held = self.weights, self.residual
         # What is added to a row never exceeds amount * |features|; some hundreds of sums are each off by 1e-16 of that.
         self._rounding += ROUNDING * abs(amount) * work.start_size
         self._push.apply_solution(amount, self.threshold, self._kernel.shape, *solved, *held, *queue)
@@ -94,64 +97,64 @@ class PosteriorWeights:
         """Pushes what waits on, with so much work at most; among few users solves for all instead of more."""
         queue = self._ring, self._waiting, self._marks
         graph = graph_arrays(self._kernel)
-        held = self.weights, self.left
-        if self.few:
-            most = min(most, rounds_among_few(self._kernel))
+        held = self.weights, self.residual
+        if self.solves_globally:
+            most = min(most, work_before_global_solve(self._kernel))
         while most > 0 and self.n_waiting:
-            turn = min(self.deflation.turn(len(data.table), most), most)
+            turn = min(self.deflation.work_until_due(len(data.table), most), most)
             if turn == 0:
-                self._move_together(data)
+                self._deflate(data)
                 continue
             made = int(self._push.repair(*graph, data.slot, data.inverse, self.threshold, turn, *held, *queue))
-            self.deflation.since += made
+            self.deflation.work_since += made
             most -= made
             # Weights are rounded with each push, and the residual does not know: by so much, times A.
             self._rounding += UNIT * made * self._largest * (self._steepest + data.heaviest / self._flattest)
             if self.n_waiting and data.slot[self._ring[self._marks[0]]] == LACKING:
                 data.make(int(self._ring[self._marks[0]]))
-        if self.few and self.n_waiting:
-            self.solve(data)
+        if self.solves_globally and self.n_waiting:
+            self.solve_globally(data)
         if self.rounding > max(self._roundable, 2 * self._refreshed):
             self.refresh(data)
 
     def warm_up(self, data: DataBlocks) -> None:
         """Calls what `repair` needs, with nothing to do."""
-        held, queue = (self.weights, self.left), (self._ring, self._waiting, self._marks)
+        held, queue = (self.weights, self.residual), (self._ring, self._waiting, self._marks)
         self._push.repair(*graph_arrays(self._kernel), data.slot, data.inverse, self.threshold, 0, *held, *queue)
 
-    def _move_together(self, data: DataBlocks) -> None:
-        step = self.deflation.step(data, self.left, self.threshold)
+    def _deflate(self, data: DataBlocks) -> None:
+        step = self.deflation.step(data, self.residual, self.threshold)
         if step is None:
             return
         self.weights += step.weights
-        self.left -= step.residual
+        self.residual -= step.residual
         self._largest = max(self._largest, self._largest_weight())
         moved, changed = (np.sqrt(np.einsum("ij,ij->i", each, each)) for each in step)
         # L_rho null = ridge null to the rounding of sums as large as the diagonal.
         sizes = changed + self._kernel.diagonal * moved
         self._rounding += ROUNDING * float(np.max(sizes / self._kernel.shape))
-        self.take_residual(self.left)
+        self.set_residual(self.residual)
 
-    def solve(self, data: DataBlocks) -> None:
+    def solve_globally(self, data: DataBlocks) -> None:
         """Settles everything by conjugate gradients, from the weights at hand."""
-        everywhere = PosteriorPrecision(self._kernel, data)
-        more = everywhere.solve(self.left.copy(), SAFETY * self.threshold)
+        precision = PosteriorPrecision(self._kernel, data)
+        more = precision.solve(self.residual.copy(), SAFETY * self.threshold)
         self.weights += more
-        self.left -= everywhere.times(more)
-        self.take_residual(self.left)
+        self.residual -= precision.times(more)
+        self.set_residual(self.residual)
 
-    def fit(self, data: DataBlocks, progress: Progress | None = None) -> int:
+    def fit(self, data: DataBlocks, progress: SolveProgress | None = None) -> int:
         """Settles everything for the rows that the table holds by now; returns how many steps it took."""
-        everywhere = PosteriorPrecision(self._kernel, data)
-        self.left = self.recomputed(data)
-        everywhere.solve(self.left, SAFETY * self.threshold, progress, onto=self.weights)
+        precision = PosteriorPrecision(self._kernel, data)
+        self.residual = self.fresh_residual(data)
+        precision.solve(self.residual, SAFETY * self.threshold, progress, onto=self.weights)
         self.refresh(data)
-        return everywhere.n_steps
+        return precision.n_steps
 
     def refresh(self, data: DataBlocks) -> None:
         """Takes the residual computed from scratch, and what rounding may have done to it."""
-        self.deflation.count(data)
-        self.take_residual(self.recomputed(data))
+        self.deflation.recompute(data)
+        self.set_residual(self.fresh_residual(data))
         self._rounding, self._uneven = self._rounding_of(data), 1.0
         self._refreshed, self._largest = self._rounding, self._largest_weight()
 
@@ -163,20 +166,20 @@ class PosteriorWeights:
         touched = set() if growth.reshaped is None else set(growth.reshaped.tolist())
         touched.update(growth.diagonal)
         for row, others, amounts in growth.entries:
-            self.left[row] += amounts @ self.weights[others]
-            self.left[others] += np.outer(amounts, self.weights[row])
+            self.residual[row] += amounts @ self.weights[others]
+            self.residual[others] += np.outer(amounts, self.weights[row])
             touched.update(others.tolist())
         for user, amount in growth.diagonal.items():
-            self.left[user] -= amount * self.weights[user]
+            self.residual[user] -= amount * self.weights[user]
         self._allow(growth, np.array(list(touched), dtype=np.intp))
 
     def _allow(self, growth: Growth, users: Any) -> None:
         """Allows for the rounding of a change, and queues whom it concerns where the residual is too large by now."""
         if self._kernel.n_users <= FEW or self._kernel.n_users > 2 * self._measured:
-            self._measure()
-            self.take_residual(self.left)
+            self._set_threshold()
+            self.set_residual(self.residual)
         if growth.reshaped is None:
-            self.take_residual(self.left)
+            self.set_residual(self.residual)
         shape = self._kernel.shape[users]
         # Weights are right to some hundreds of roundings, and L_rho changes by so much; each sum is rounded once more.
         change = np.array([abs(growth.diagonal.get(user, 0.0)) for user in users.tolist()])
@@ -184,7 +187,7 @@ class PosteriorWeights:
         sizes = factor * np.linalg.norm(self.weights[users], axis=1)
         self._rounding += float(sizes.sum() / shape.min(initial=np.inf))
         self._uneven = max(self._uneven, growth.uneven)
-        over = np.linalg.norm(self.left[users], axis=1) > self.threshold * shape
+        over = np.linalg.norm(self.residual[users], axis=1) > self.threshold * shape
         self._append(users[over & ~self._waiting[users]])
 
     def _append(self, users: Any) -> None:
@@ -195,8 +198,8 @@ class PosteriorWeights:
         self._marks[1] += len(users)
 
     def _lengthen(self, n_users: int) -> None:
-        self._room.lengthen(self, n_users, weights=0.0, left=0.0, _waiting=0)
-        self.few = self.few and is_few(self._kernel)
+        self._room.lengthen(self, n_users, weights=0.0, residual=0.0, _waiting=0)
+        self.solves_globally = self.solves_globally and needs_global_solves(self._kernel)
         if n_users > len(self._ring):
             queue = self._queue()
             self._ring = np.zeros(2 * n_users, dtype=np.int64)
@@ -216,30 +219,36 @@ class PosteriorWeights:
     def _largest_weight(self) -> float:
         return float(np.sqrt(np.einsum("ij,ij->i", self.weights, self.weights).max()))
 
-    def recomputed(self, data: DataBlocks) -> Array:
+    def fresh_residual(self, data: DataBlocks) -> Array:
         """Returns b - A w from scratch."""
-        out = PosteriorPrecision(self._kernel, data).times(self.weights)
-        np.negative(out, out=out)
-        return add_targets(self._kernel, data, out)
+        return PosteriorPrecision(self._kernel, data).residual_of(self.weights)
 
-    def take_residual(self, left: Array) -> None:
+    def set_residual(self, residual: Array) -> None:
         """Takes another residual, and queues the users where it exceeds the threshold."""
-        self.left = left
-        self._enqueue(np.flatnonzero(np.sqrt(np.einsum("ij,ij->i", left, left)) > self.threshold * self._kernel.shape))
+        self.residual = residual
+        sizes = np.sqrt(np.einsum("ij,ij->i", residual, residual))
+        self._enqueue(np.flatnonzero(sizes > self.threshold * self._kernel.shape))
+
+    def mismatch(self, data: DataBlocks) -> float:
+        """Returns how far the residual is from what rows and kernel give, relative. O((edges + rows) x features)."""
+        precision = PosteriorPrecision(self._kernel, data)
+        targets = precision.add_targets(np.zeros_like(self.weights))
+        terms = np.abs(precision.times(self.weights)) + np.abs(targets)
+        return FINE * gap_of_matrices(self.fresh_residual(data), self.residual, float(terms.max(initial=0.0)))
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
-        kept = {"weights": self.weights, "left": self.left, "queue": self._queue()}
-        kept |= {"since": self.deflation.since, "total": self.deflation.total}
+        kept = {"weights": self.weights, "left": self.residual, "queue": self._queue()}
+        kept |= {"since": self.deflation.work_since, "total": self.deflation.data_precision}
         kept |= {"uneven": self._uneven, "measured": [self.threshold, self._measured]}
         kept |= {"largest": self._largest, "refreshed": self._refreshed}
         return {"rounding": self._rounding, **kept}
 
     def take(self, state: dict[str, Any]) -> None:
         """Takes a state, and its arrays."""
-        self.weights, self.left, self._rounding = state["weights"], state["left"], state["rounding"]
-        self.deflation.since = state.get("since", 0)  # files of before know nothing of it
-        self.deflation.total = state.get("total", self.deflation.total)
+        self.weights, self.residual, self._rounding = state["weights"], state["left"], state["rounding"]
+        self.deflation.work_since = state.get("since", 0)  # files of before know nothing of it
+        self.deflation.data_precision = state.get("total", self.deflation.data_precision)
         self.threshold, self._measured = state.get("measured", [self.threshold, self._measured])
         self._uneven, self._refreshed = state.get("uneven", 1.0), state.get("refreshed", 0.0)
         self._largest = state.get("largest", self._largest_weight())
@@ -256,15 +265,7 @@ class PosteriorWeights:
         self._marks[:] = 0, len(users)
 
 
-def add_targets(kernel: GraphKernel, data: DataBlocks, out: Array) -> Array:
-    """Adds every user's b, the sum of features * reward / noise, and returns it all."""
-    table = data.table
-    amounts = table.counts * table.means / data.noise_var
-    table.compiled.add_targets(table.users, table.arms, amounts, kernel.features, out)
-    return out
-
-
-def is_few(kernel: GraphKernel) -> bool:
+def needs_global_solves(kernel: GraphKernel) -> bool:
     """Returns whether users are so few, or the ridge so small, that pushes would go round and round.
 
     What all users have in common decays by the ridge alone.
@@ -272,7 +273,7 @@ def is_few(kernel: GraphKernel) -> bool:
     return kernel.n_users <= FEW or kernel.n_users * kernel.ridge < SLOW
 
 
-def rounds_among_few(kernel: GraphKernel) -> int:
+def work_before_global_solve(kernel: GraphKernel) -> int:
     """Returns the work of some pushes of everybody."""
     starts, ends = kernel.rows[:2]
-    return ROUNDS_AMONG_FEW * (kernel.n_users + int((ends - starts).sum()))
+    return ROUNDS_AMONG_FEW * (len(starts) + int((ends - starts).sum()))

@@ -7,10 +7,11 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.growing_rows import Room
-from coterie.models.engines.sparse.needs import load_rows
+from coterie.models.engines.sparse.compiling import load_rows
 from coterie.models.history import History, Index, largest_in
 
 FIRST_ROOM = 64
+Columns = dict[str, Array]
 COLUMNS = {"users": np.int32, "arms": np.int32, "counts": np.float64, "means": np.float64, "scatters": np.float64}
 
 
@@ -60,6 +61,28 @@ class RewardTable(History):
             out.compiled.link_rows(out._columns["users"], 0, out.first, out.following, out.lengths)
             out.n_met = int(np.count_nonzero(out.lengths))
         return out
+
+    @classmethod
+    def of_rewards(cls, users: Any, arms: Any, rewards: Any, weights: Array, n_users: int, n_arms: int) -> Self:
+        """Returns the table in which each reward counts as much as its weight says; none for weight 0."""
+        kept = np.flatnonzero(weights > 0)
+        columns = (np.array(users)[kept], np.array(arms)[kept], weights[kept], np.array(rewards)[kept])
+        named = dict(zip(COLUMNS, (*columns, np.zeros(len(kept))), strict=True))
+        return cls.from_columns({"n_observations": len(kept), **collapsed(named, n_arms)}, n_users, n_arms)
+
+    def joined(self, more: History) -> "RewardTable":
+        """Returns both as one table, sorted by user and arm; O(rows log rows). A table joined to nothing is itself."""
+        n_users, n_arms = len(self.first), self._n_arms
+        if not len(self) and isinstance(more, RewardTable):
+            return RewardTable.of(more, n_users, n_arms)
+        states = self.state(), more.state()
+        columns = {
+            name: np.concatenate([np.asarray(state[name], kind) for state in states]) for name, kind in COLUMNS.items()
+        }
+        n_observations = self.n_observations + more.n_observations
+        return RewardTable.from_columns(
+            {"n_observations": n_observations, **collapsed(columns, n_arms)}, n_users, n_arms
+        )
 
     def lengthen(self, n_users: int) -> None:
         """Makes room for newcomers, who have no rows."""
@@ -169,9 +192,16 @@ class RewardTable(History):
         """Returns the mean rewards of the rows."""
         return np.asarray(self._column("means"))
 
-    def undo(self, size: int, n_observations: int, before: list[tuple[int, float, float, float]]) -> None:
-        """Takes back what was added since it had this size: what rows held before, the last change first to go."""
-        for row, *values in reversed(before):
+    def mark(self, batch: History) -> tuple[int, int, list[tuple[Any, ...]]]:
+        """Returns what `undo` takes, once rows of the batch have been put."""
+        values = [self._columns[name] for name in ("counts", "means", "scatters")]
+        pairs = zip(batch.user_array().tolist(), batch.arm_array().tolist(), strict=True)
+        known = [row for row in (self.place(*pair) for pair in pairs) if row >= 0]
+        return len(self), self.n_observations, [(row, *(float(each[row]) for each in values)) for row in known]
+
+    def undo(self, size: int, n_observations: int, rows: list[tuple[Any, ...]]) -> None:
+        """Takes back what was put since it had this size: what rows held before, the last change first to go."""
+        for row, *values in reversed(rows):
             for name, value in zip(("counts", "means", "scatters"), values, strict=True):
                 self._columns[name][row] = value
         for row in range(self._size - 1, size - 1, -1):
@@ -180,10 +210,6 @@ class RewardTable(History):
             self.lengths[user] -= 1
             self.n_met -= int(self.lengths[user] == 0)
         self._size, self.n_observations = size, n_observations
-
-    def row(self, row: int) -> tuple[float, float, float]:
-        """Returns count, mean and scatter of a row."""
-        return tuple(float(self._columns[name][row]) for name in ("counts", "means", "scatters"))  # type: ignore[return-value]
 
     def _column(self, name: str) -> Any:
         return self._columns[name][: self._size]
@@ -221,6 +247,32 @@ class RowIndex:
         """Returns pairs' numbers and rows."""
         keys = self._table.user_array() * self._n_arms + self._table.arm_array()
         return zip(keys.tolist(), range(len(keys)), strict=True)
+
+
+def collapsed(columns: Columns, n_arms: int) -> Columns:
+    """Returns columns of rows with one for each pair, sorted: counts added, means and scatters of all their rewards.
+
+    Examples:
+        >>> columns = {"users": np.array([1, 0, 1]), "arms": np.array([2, 0, 2]), "counts": np.array([1.0, 1.0, 1.0])}
+        >>> found = collapsed(columns | {"means": np.array([1.0, 5.0, 3.0]), "scatters": np.zeros(3)}, 3)
+        >>> found["users"], found["counts"], found["means"], found["scatters"]
+        (array([0, 1]), array([1., 2.]), array([5., 2.]), array([0., 2.]))
+    """
+    keys = columns["users"].astype(np.int64) * n_arms + columns["arms"]
+    order = np.argsort(keys, kind="stable")
+    keys = keys[order]
+    starts = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else np.zeros(0, np.intp)
+    if len(starts) == len(keys):
+        return {name: column[order] for name, column in columns.items()}
+    counts, means = columns["counts"][order], columns["means"][order]
+    total = np.add.reduceat(counts, starts)
+    middle = np.add.reduceat(counts * means, starts) / total
+    means -= np.repeat(middle, np.diff(starts, append=len(keys)))
+    scatters = np.add.reduceat(columns["scatters"][order] + counts * means * means, starts)
+    users, arms = keys[starts] // n_arms, keys[starts] % n_arms
+    kinds = (columns[name].dtype for name in COLUMNS)
+    found = zip(COLUMNS, (users, arms, total, middle, scatters), kinds, strict=True)
+    return {name: column.astype(kind) for name, column, kind in found}
 
 
 def doubled(array: Any) -> Any:

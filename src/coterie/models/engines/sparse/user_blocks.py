@@ -1,10 +1,12 @@
 """One matrix for each of the few users who need one: data blocks, and marginal covariances."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from math import inf
 from typing import Any, Self
 
 import numpy as np
 
+from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.growing_rows import Room
@@ -14,6 +16,7 @@ FIRST_ROOM = 16
 RENEW_EVERY = 64
 NONE, LACKING = -1, -2  # in `slot`: no matrix; or, as compiled loops know it, one that has not been made yet
 MOST_BYTES = 2**30
+NEARLY = 1e-6
 
 
 class UserBlocks:
@@ -115,7 +118,7 @@ class DataBlocks(UserBlocks):
         self._weigh(place, float(row @ row) / noise)
         if self.added[place] % RENEW_EVERY == 0:
             self.inverse[place] = self.fresh_inverse(user)
-        shrink(self.inverse[place], row, noise)
+        condition(self.inverse[place], row, noise)
 
     def _weigh(self, place: int, more: float) -> None:
         self.weight[place] += more
@@ -198,6 +201,18 @@ class DataBlocks(UserBlocks):
         out[held] = self.width - diagonal[held] * traces
         return np.asarray(out)
 
+    def mismatch(self, blocks_times: Callable[[Array], Array]) -> float:
+        """Returns how far the inverses are from those of rows and kernel, by one product of all with random numbers.
+
+        Args:
+            blocks_times: Every user's data block times their weights.
+        """
+        probe = np.random.default_rng(0).standard_normal((len(self.slot), self.width))
+        solved = np.zeros_like(probe)
+        solved[self.users] = np.einsum("bij,bj->bi", self.inverse[: len(self)], probe[self.users])
+        again = self._kernel.diagonal[:, None] * solved + blocks_times(solved)
+        return gap_of_matrices(again[self.users], probe[self.users])
+
 
 class MarginalBlocks(UserBlocks):
     """For users that were decided for an upper bound of the covariance of their weights, [A^-1]_uu.
@@ -213,7 +228,12 @@ class MarginalBlocks(UserBlocks):
         """Conditions a user's block on a reward of their own: an upper bound stays one, for this keeps the order."""
         place = self.slot[user]
         if place >= 0:
-            shrink(self.matrix[place], row, noise)
+            condition(self.matrix[place], row, noise)
+
+    def is_fresh(self, user: int, share: float) -> bool:
+        """Returns whether a user has a block, of whose trace others' rewards have taken off no more than this share."""
+        place = self.slot[user]
+        return bool(place >= 0 and not self.stale[place] > share * np.trace(self.matrix[place]))
 
     def forget(self) -> None:
         """Forgets all blocks, for none is an upper bound any longer. O(blocks)."""
@@ -227,8 +247,16 @@ class MarginalBlocks(UserBlocks):
         if not known or np.trace(matrix) < np.trace(self.matrix[place]):
             self.matrix[place] = matrix
 
+    def mismatch(self, most: float) -> float:
+        """Returns how far blocks are from symmetric; infinity if one is no covariance, or one beyond the most."""
+        bounds = self.matrix[: len(self)]
+        variances = np.einsum("bii->bi", bounds)
+        if not np.all((variances > 0) & (variances <= (1 + NEARLY) * most)):
+            return inf
+        return gap_of_matrices(bounds, bounds.transpose(0, 2, 1))
 
-def shrink(matrix: Array, row: Array, noise: float) -> None:
+
+def condition(matrix: Array, row: Array, noise: float) -> None:
     """Conditions a covariance on one observation of a row's product, in place."""
     column = matrix @ row
     matrix -= np.outer(column, column / (noise + max(float(row @ column), 0.0)))

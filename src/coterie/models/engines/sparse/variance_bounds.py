@@ -3,8 +3,6 @@
 With A z = b - r solved only so far, b' A^-1 b = b'z + z'r + r' A^-1 r, and 0 <= r' A^-1 r <= |r|^2 / ridge.
 """
 
-from types import ModuleType
-
 import numpy as np
 
 from coterie.contracts import Array
@@ -22,38 +20,37 @@ class VarianceBounds:
     """Bounds of the variances of one user, on one graph.
 
     Args:
-        push: The compiled functions.
         kernel: The graph, and the arms' features.
         accuracy: How far above the truth a bound may be, as a share of it, if so much work reaches so far.
         most: The work of one solve, at most; with a block of right-hand sides it is as much less as that is wide.
     """
 
-    def __init__(self, push: ModuleType, kernel: GraphKernel, *, accuracy: float, most: int) -> None:
-        self._push, self._kernel, self._accuracy, self._most = push, kernel, accuracy, most
+    def __init__(self, kernel: GraphKernel, *, accuracy: float, most: int) -> None:
+        self._kernel, self._accuracy, self._most = kernel, accuracy, most
         self._width = kernel.features.shape[1]
-        self._alone = LocalSolve(kernel, (1,))
-        self._together = LocalSolve(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
+        self._scalar = LocalSolve(kernel, (1,))
+        self._block = LocalSolve(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
         self._nobody = UserBlocks(kernel.n_users, 1, inverse=(1, 1))
 
     def lengthen(self, n_users: int, accuracy: float) -> None:
         """Makes room for newcomers, among whom this accuracy is asked for."""
         self._accuracy = accuracy
-        for part in (self._nobody, self._alone, self._together):
+        for part in (self._nobody, self._scalar, self._block):
             part.lengthen(n_users)
 
     def warm_up(self, data: DataBlocks) -> None:
         """Calls what is compiled with nothing to do."""
-        self._alone.start(0, 0.0)
-        self._alone.run(self._push.push_local, self._nobody, 1.0, 1)
-        self._together.start(0, 0.0)
-        self._together.run(self._push.push_block, data, 1.0, 1)
+        self._scalar.start(0, 0.0)
+        self._scalar.run(self._nobody, 1.0, 1)
+        self._block.start(0, 0.0)
+        self._block.run(data, 1.0, 1)
 
     def prior_variance(self, user: int) -> float:
         """Returns an upper bound of [L_rho^-1]_uu, within the accuracy."""
-        work, ridge, threshold = self._alone, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.shape[user]
+        work, ridge, threshold = self._scalar, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.shape[user]
         work.start(user, 1.0)
         while True:
-            settled = work.run(self._push.push_local, self._nobody, threshold, self._most)
+            settled = work.run(self._nobody, threshold, self._most)
             cross, rest = work.products()
             lower = float(work.solution[0, 0]) + cross
             if rest / ridge <= self._accuracy * lower or not settled:
@@ -85,7 +82,7 @@ class VarianceBounds:
 
         One direction that is known well of a neighbour takes off g^2 diagonal, with g their covariance with the user.
         """
-        work = self._alone
+        work = self._scalar
         nodes = work.nodes[1 : work.count]
         with_data = data.slot[nodes] != NONE
         known = self._kernel.diagonal[nodes[with_data]] * data.known_of(nodes[with_data])
@@ -93,11 +90,11 @@ class VarianceBounds:
 
     def _by_all_data(self, user: int, data: DataBlocks) -> Array:
         """Returns an upper bound of [A^-1]_uu: solves A z = e_u (x) I until it is close, or work runs out."""
-        work, ridge, most = self._together, self._kernel.ridge, max(self._most // self._width, 1)
+        work, ridge, most = self._block, self._kernel.ridge, max(self._most // self._width, 1)
         threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
         work.start(user, np.eye(self._width))
         while True:
-            settled = work.run(self._push.push_block, data, threshold, most)
+            settled = work.run(data, threshold, most)
             cross, rest = work.products()
             lower = float(np.trace(work.solution[0])) + cross
             if rest / ridge <= self._accuracy * lower or not settled:

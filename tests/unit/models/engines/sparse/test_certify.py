@@ -13,8 +13,8 @@ from coterie.errors import ParameterError
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.models import DenseModel, SparseModel, make_model, restore_model
-from coterie.models.engines.sparse import certify
-from coterie.models.engines.sparse.certify import RefinableSolve
+from coterie.models.engines.sparse import certify, error_bounds
+from coterie.models.engines.sparse.error_bounds import RefinableSolve
 from strategies import graphs
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="needs the extra 'scale'")
@@ -32,7 +32,7 @@ def make_case(graph: ct.UserGraph, n_rewards: int = 30, **options: Any) -> tuple
         PoolKernel(ct.Green(**asked).matrix(graph), kernel.features @ kernel.features.T), noise_var=0.1
     )
     model = SparseModel(kernel, noise_var=0.1, **options)
-    model._posterior.few = False
+    model._posterior.solves_globally = False
     rng = np.random.default_rng(0)
     for _ in range(n_rewards):
         one = int(rng.integers(graph.n_users)), int(rng.integers(N_ARMS)), float(rng.normal() * 3)
@@ -46,7 +46,7 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
     mean, std = reference.predict(user)
     errors: list[float] = []
     for arm in range(N_ARMS):
-        contender, errors = RefinableSolve(model._push, model.kernel), []
+        contender, errors = RefinableSolve(model.kernel), []
         contender.start(user, model.kernel.features[arm])
         for _ in range(6):
             contender.refine(model._data, cap)
@@ -61,7 +61,8 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treats any number of users as many: pushes, and no solve for all."""
-    monkeypatch.setattr(certify, "FEW", 0)
+    for module in (certify, error_bounds):
+        monkeypatch.setattr(module, "FEW", 0)
 
 
 @settings(max_examples=25)
@@ -136,14 +137,14 @@ def test_arms_of_equal_features_are_one_contender() -> None:
     assert (mean[0], std[0]) == (mean[1], std[1])
 
 
-def test_more_contenders_than_there_is_room_for_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_solves_than_there_is_room_for_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(certify, "MOST_OPEN", 2)
     model, reference = make_case(ct.make_graph("sbm", 60, seed=1), eps=1.0, laplacian_ridge=0.5)
     mean, std = reference.predict(8)
     found = model.read_certain(8, np.arange(N_ARMS), 2.0)
     assert found.certain
     assert np.argmax(found.mean + 2 * found.std) == np.argmax(mean + 2 * std)
-    assert len(model._certifier._contenders) <= 2
+    assert len(model._certifier._solves) <= 2
 
 
 def test_the_option_is_kept_and_checked() -> None:

@@ -50,7 +50,7 @@ def test_the_bounds_stay_true(name: str, normalised: bool, ridge: float, monkeyp
     moved, graph = always(monkeypatch), graph_of(name)
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=ridge, normalised=normalised)
     model = SparseModel(kernel, noise_var=0.1, max_work=3_000)
-    model._posterior.few = False
+    model._posterior.solves_globally = False
     users = ct.Green(laplacian_ridge=ridge, normalised=normalised).matrix(graph)
     reference = DenseModel(PoolKernel(users, FEATURES @ FEATURES.T), noise_var=0.1)
     rng = np.random.default_rng(0)
@@ -62,7 +62,7 @@ def test_the_bounds_stay_true(name: str, normalised: bool, ridge: float, monkeyp
         assert np.all(gap <= model.error_bound(user) * (1 + TINY) + TINY)
     assert ridge > 1 or max(moved) > 0
     residual = model._posterior
-    off = residual.recomputed(model._data) - residual.left
+    off = residual.fresh_residual(model._data) - residual.residual
     assert np.max(np.linalg.norm(off, axis=1) / model.kernel.shape) <= residual.rounding
 
 
@@ -100,16 +100,16 @@ def test_pushes_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=0.1)
     monkeypatch.setattr(deflation, "PATIENCE", 2)  # with so few rewards
     with_steps = work_of(SparseModel(kernel, noise_var=0.1))
-    monkeypatch.setattr(deflation.Deflation, "turn", lambda _, __, most: most)
+    monkeypatch.setattr(deflation.Deflation, "work_until_due", lambda _, __, most: most)
     assert 2 * with_steps < work_of(SparseModel(kernel, noise_var=0.1))
 
 
 def test_a_large_graph_is_left_to_pushes_and_work_stays_capped() -> None:
     kernel = GraphKernel(ct.make_graph("ring", 3_000), FEATURES)
     model = SparseModel(kernel, noise_var=0.1, max_work=5_000)
-    model._posterior.deflation.since = 10**9
-    assert model._posterior.deflation.turn(0, 5_000) == 5_000
-    assert model._posterior.deflation.turn(0, 20_000) == 0
+    model._posterior.deflation.work_since = 10**9
+    assert model._posterior.deflation.work_until_due(0, 5_000) == 5_000
+    assert model._posterior.deflation.work_until_due(0, 20_000) == 0
 
 
 def test_what_the_step_is_made_with_is_the_sum_of_blocks() -> None:
@@ -118,16 +118,16 @@ def test_what_the_step_is_made_with_is_the_sum_of_blocks() -> None:
     for _ in range(60):
         model.update(int(rng.integers(40)), int(rng.integers(8)), 1.0)
     exact = sum(model._data.precision(user) for user in range(40))
-    np.testing.assert_allclose(model._posterior.deflation.total, exact)
-    model._posterior.deflation.count(model._data)
-    np.testing.assert_allclose(model._posterior.deflation.total, exact)
+    np.testing.assert_allclose(model._posterior.deflation.data_precision, exact)
+    model._posterior.deflation.recompute(model._data)
+    np.testing.assert_allclose(model._posterior.deflation.data_precision, exact)
 
 
 def test_when_the_next_step_comes_is_kept_in_a_state() -> None:
     model = SparseModel(GraphKernel(graph_of("sbm"), FEATURES), noise_var=0.1)
     for user in range(40):
         model.update(user, user % 8, 1.0)
-    assert model._posterior.deflation.since > 0
+    assert model._posterior.deflation.work_since > 0
     other = restore_model(model.state(), model.kernel)
     assert isinstance(other, SparseModel)
-    assert other._posterior.deflation.since == model._posterior.deflation.since
+    assert other._posterior.deflation.work_since == model._posterior.deflation.work_since

@@ -134,7 +134,7 @@ def test_a_fitted_state_gives_the_same_model_to_the_bit() -> None:
     state = model.state()
     other = restore_model({key: _copied(value) for key, value in state.items()}, model.kernel)
     assert isinstance(other, SparseModel)
-    model._posterior.few = other._posterior.few = False
+    model._posterior.solves_globally = other._posterior.solves_globally = False
     for each in (model, other):
         each.update(3, 1, 1.0)
     for user in range(30):

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.models.engines.sparse.batch import joined
 from coterie.models.engines.sparse.reward_table import RewardTable
 from coterie.models.history import History
 
@@ -52,7 +51,7 @@ def test_it_holds_what_a_history_does(observations: Rows) -> None:
 def test_joined_and_merged_tables_hold_both(observations: Rows, more: Rows) -> None:
     table, _ = both(observations)
     batch, history = both(more)[1], both(observations + more)[1]
-    assert_same(joined(table, batch, 5, N_ARMS), history, in_order=False)
+    assert_same(table.joined(batch), history, in_order=False)
     table.merge(batch)
     assert_same(table, history)
 
@@ -71,11 +70,11 @@ def test_a_state_gives_the_same_table(observations: Rows) -> None:
 
 def test_what_was_added_can_be_taken_back() -> None:
     table, history = both([(0, 1, 1.0), (2, 0, 5.0)])
-    before = [(0, *table.row(0))]
+    mark = table.mark(both([(0, 1, 3.0), (0, 2, 3.0)])[1])
     for reward in (3.0, 4.0):
         table.add(0, 0, 1, reward)
         table.add(0, 0, 2, reward)
-    table.undo(2, 2, before)
+    table.undo(*mark)
     assert_same(table, history)
     assert table.of_user(0).tolist() == [0]
 
@@ -90,4 +89,4 @@ def test_rewards_can_be_shifted_and_keys_need_no_change() -> None:
 
 
 def test_nothing_joined_with_nothing_is_nothing() -> None:
-    assert len(joined(RewardTable(5, N_ARMS), History(), 5, N_ARMS)) == 0
+    assert len(RewardTable(5, N_ARMS).joined(History())) == 0

@@ -83,7 +83,7 @@ def test_the_bounds_are_true_after_any_changes(
 ) -> None:
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=ridge, normalised=normalised)
     model = SparseModel(kernel, noise_var=0.1, max_work=cap)
-    model._posterior.few = few
+    model._posterior.solves_globally = few
     for kind, i, j, weight in changes:
         learn(model, i, j)
         after = changed(graph, kind, i, j, weight)
@@ -101,11 +101,11 @@ def test_the_bounds_are_true_after_any_changes(
 
 def assert_residual_is_exact(model: SparseModel) -> None:
     kept = model._posterior
-    fresh = kept.recomputed(model._data)
+    fresh = kept.fresh_residual(model._data)
     terms = 1 + model.kernel.diagonal.max() * np.abs(kept.weights).max()
-    assert np.abs(fresh - kept.left).max() < 1e-8 * terms
+    assert np.abs(fresh - kept.residual).max() < 1e-8 * terms
     blocks = [null**2 * model._data.precision(user) for user, null in enumerate(model.kernel.null)]
-    np.testing.assert_allclose(kept.deflation.total, sum(blocks), atol=1e-8 * terms)
+    np.testing.assert_allclose(kept.deflation.data_precision, sum(blocks), atol=1e-8 * terms)
 
 
 @pytest.mark.parametrize("normalised", [False, True])
@@ -293,7 +293,7 @@ def test_room_for_newcomers_runs_out_ever_more_rarely() -> None:
 def test_eps_holds_again_when_users_have_doubled(few: bool) -> None:
     graph = ct.make_graph("ring", 10)
     model = SparseModel(GraphKernel(graph, FEATURES, laplacian_ridge=0.5), noise_var=0.1, max_work=10**7)
-    model._posterior.few = few
+    model._posterior.solves_globally = few
     model.update(0, 1, 3.0)
     after = graph
     for _ in range(40):

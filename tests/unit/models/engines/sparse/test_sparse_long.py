@@ -20,7 +20,7 @@ def test_the_kept_residual_is_right_after_a_million_rewards() -> None:
     model = SparseModel(kernel, noise_var=0.1, eps=1.0)
     for _ in range(N_REWARDS):
         model.learn(int(rng.integers(N_USERS)), int(rng.integers(N_ARMS)), float(rng.normal()))
-    kept = model._posterior.left
-    fresh = model._posterior.recomputed(model._data)
+    kept = model._posterior.residual
+    fresh = model._posterior.fresh_residual(model._data)
     gap, scale = float(np.abs(fresh - kept).max()), float(np.abs(kept).max())
     assert gap <= 1e-6 * scale

@@ -37,7 +37,7 @@ def make_case(
     users = ct.Green(laplacian_ridge=ridge, normalised=normalised).matrix(graph)
     reference = DenseModel(PoolKernel(users, kernel.features @ kernel.features.T), noise_var=0.1)
     model = SparseModel(kernel, noise_var=0.1, **options)
-    model._posterior.few = model._posterior.few and not as_if_many
+    model._posterior.solves_globally = model._posterior.solves_globally and not as_if_many
     return model, reference
 
 

@@ -63,7 +63,7 @@ def assert_eps_is_kept(model: SparseModel, rewards: Rewards) -> None:
     stds = np.sqrt(np.outer(rewards.prior.diagonal(), model.kernel.arm_diag(arms)))
     bounds = np.array([model.error_bound(user) for user in range(model.n_users)])
     assert np.all(off <= bounds * (1 + 1e-9))
-    assert model.n_waiting == 0 or not model._posterior.few
+    assert model.n_waiting == 0 or not model._posterior.solves_globally
     assert model.n_waiting > 0 or np.mean(np.all(bounds <= model.eps * stds * (1 + 1e-9), axis=1)) >= 0.99
 
 
@@ -73,7 +73,7 @@ def assert_eps_is_kept(model: SparseModel, rewards: Rewards) -> None:
 def test_every_mean_is_within_eps_and_the_bound_says_so(family: str, ridge: float, normalised: bool) -> None:
     kernel = make_kernel(family, laplacian_ridge=ridge, normalised=normalised)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
-    assert model._posterior.few == (ridge < 0.9)
+    assert model._posterior.solves_globally == (ridge < 0.9)
     for n_rewards in (1, 60, 150):
         rewards.teach(model, n_rewards)
         assert_eps_is_kept(model, rewards)
@@ -100,12 +100,12 @@ def test_eps_is_kept_when_users_and_edges_join(ridge: float, normalised: bool) -
     kernel = GraphKernel(graph, FEATURES, **fixed)
     model, rewards = SparseModel(kernel, noise_var=NOISE), Rewards(kernel)
     rewards.teach(model, 20)
-    assert model._posterior.few
+    assert model._posterior.solves_globally
     grown = graph.add_users({f"new {each}": {each: 1.0, 500 + each: 2.0} for each in range(20)})[0]
     difference = grown.changes_since(graph)
     assert difference is not None
     model.regraph(difference)
-    assert model._posterior.few == (ridge < 0.9)
+    assert model._posterior.solves_globally == (ridge < 0.9)
     rewards.prior = user_covariance(GraphKernel(grown, FEATURES, **fixed))
     assert_eps_is_kept(model, rewards)
     rewards.teach(model, 20)
