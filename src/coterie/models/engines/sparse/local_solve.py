@@ -43,7 +43,7 @@ class LocalSolve:
     def __init__(self, kernel: GraphKernel, shape: tuple[int, ...], *, most_bytes: float = float("inf")) -> None:
         self._kernel, self._room = kernel, Room()
         self._shrink_marginals = load_push().shrink_marginals
-        self._push = load_push().push_block if len(shape) > 1 else load_push().push_local
+        self._push = load_push().push_residuals
         self._most_room = most_bytes / (16 * int(np.prod(shape)))  # a solution and a residual of 8 bytes a number
         self.place = np.full(kernel.n_users, -1, dtype=np.int32)
         self.nodes = np.empty(FIRST_ROOM, dtype=np.int64)

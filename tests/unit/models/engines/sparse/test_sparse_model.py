@@ -249,7 +249,7 @@ def test_means_of_everybody_are_those_of_each_and_follow_rewards() -> None:
 
 
 def test_all_is_compiled_when_the_model_is_made() -> None:
-    names = ("push_local", "push_block", "apply_solution", "repair", "shrink_marginals")
+    names = ("push_residuals", "apply_solution", "repair", "shrink_marginals")
     model, reference = make_case(ct.make_graph("sbm", 30, seed=1))
 
     def compiled() -> list[int]:
