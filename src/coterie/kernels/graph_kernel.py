@@ -11,7 +11,7 @@ from coterie.contracts import Array
 from coterie.errors import KernelError, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel, Linear
-from coterie.kernels.features import OnFeatures
+from coterie.kernels.feature_pool import OnFeatures
 from coterie.kernels.growing import OnGraph
 from coterie.kernels.growing_rows import rows_of
 from coterie.kernels.joint import checked_psd

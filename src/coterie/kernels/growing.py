@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
 from coterie.graphs import Difference
-from coterie.kernels.growing_rows import Entries, GrowingRows, Room, Rows
+from coterie.kernels.growing_rows import Entries, GrowingRows, Room, GraphRows
 from coterie.kernels.hubs import Hubs
 
 Index = NDArray[np.intp]
@@ -45,7 +45,7 @@ class OnGraph:
     shape: Array
     reach: Array
     null: Array
-    rows: Rows
+    rows: GraphRows
     ridge: float
     normalised: bool
     _matrices: tuple[Any, Any]  # entries and plain weights, in CSR

@@ -1,4 +1,4 @@
-"""Rows of a graph's matrix with room to spare, so that users and edges join in amortised constant time."""
+"""GraphRows of a graph's matrix with room to spare, so that users and edges join in amortised constant time."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from coterie.contracts import Array
 
 Index = NDArray[np.intp]
-Rows = tuple[Any, Any, Any, Any]
+GraphRows = tuple[Any, Any, Any, Any]
 
 LEAST_ROOM = 4
 SPARE = 1.25
@@ -180,12 +180,12 @@ class GrowingRows:
         return (self._entries, self._plain) if self.normalised else (self._plain,)
 
     def _show(self) -> None:
-        self.rows: Rows = _locked(self._starts, self._ends, self._near, self._entries)
+        self.rows: GraphRows = _locked(self._starts, self._ends, self._near, self._entries)
 
 
-def rows_of(weights: sp.csr_array) -> Rows:
+def rows_of(weights: sp.csr_array) -> GraphRows:
     """Returns a CSR matrix as compiled code takes it: where each row starts and ends, neighbours, and entries."""
-    rows: Rows = _locked(weights.indptr[:-1], weights.indptr[1:], weights.indices, weights.data)
+    rows: GraphRows = _locked(weights.indptr[:-1], weights.indptr[1:], weights.indices, weights.data)
     return rows
 
 
