@@ -35,8 +35,8 @@ class GraphKernel(OnGraph, OnFeatures):
         weights: The off-diagonal entries of L_rho, their sign changed, in CSR.
         rows: The same as compiled code takes them: where each row starts and ends, neighbours, and entries.
         diagonal: The diagonal of L_rho.
-        shape: How large a residual may be at each user beside others'; larger at hubs, whose turns are dear.
-        reach: What residuals of that shape amount to.
+        shape: The tolerance of each user's residual beside others'; larger at hubs, whose pushes are dear.
+        reach: A supersolution, L_rho reach >= shape: how large an error residuals of that shape make at most.
         null: L_rho null = ridge null: all ones, or the roots of the degrees.
         ridge: The paper's rho.
         features: One row for each arm of the pool.
@@ -115,11 +115,11 @@ class GraphKernel(OnGraph, OnFeatures):
 
 
 def shape_and_reach(precision: Any, null: Array, ridge: float) -> tuple[Array, Array]:
-    """Returns a shape of residuals that lets hubs wait longer, and a vector with L_rho reach >= shape. O(edges).
+    """Returns the residuals' tolerances, larger at hubs, and a supersolution: L_rho reach >= shape. O(edges).
 
     Above HUB times the median of the diagonal a user's share grows with theirs. What is left of the solve for it is
     made up for by a multiple of `null`, so the inequality holds however far the solve came. Where hubs would make
-    the reach of somebody longer by more than half, they wait no longer than others.
+    the reach of somebody longer by more than half, their tolerance is that of others.
     """
     diagonal = precision.diagonal()
     more = null * np.maximum(diagonal / (HUB * np.median(diagonal)) - 1.0, 0.0)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
 from coterie.graphs import Difference
-from coterie.kernels.growing_rows import Entries, GrowingRows, Room, GraphRows
+from coterie.kernels.growing_rows import Entries, GraphRows, GrowingRows, Room
 from coterie.kernels.hubs import Hubs
 
 Index = NDArray[np.intp]
@@ -25,7 +25,7 @@ class Growth(NamedTuple):
         entries: By how much weights have grown.
         diagonal: By how much entries of the diagonal have.
         covariance_grows: Whether some covariance may have become larger.
-        reshaped: Whose shape may have changed; none for everybody, where hubs wait no longer.
+        reshaped: Whose shape may have changed; none for everybody, where hubs have no larger one any more.
         null_squares: By how much squares of `null` have; none under the combinatorial Laplacian, where it is all ones.
         uneven: Where the shape of somebody fell, the largest of all shapes there ever were over the smallest; else 1.
     """

@@ -1,4 +1,4 @@
-"""GraphRows of a graph's matrix with room to spare, so that users and edges join in amortised constant time."""
+"""Rows of a graph's matrix with room to spare, so that users and edges join in amortised constant time."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Whether a graph is one for `sparse`, told from sizes alone, before anything of the size users x users is made."""
+"""Whether a graph is one for `sparse`, by sizes alone, before anything of the size users x users is made."""
 
 from contextlib import suppress
 from dataclasses import dataclass

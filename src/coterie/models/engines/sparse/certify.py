@@ -14,8 +14,8 @@ from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks
 
 MOST_OPEN = 8
 DECISION = 0.5  # of the work of a reward's solve: a decision is waited for
-HOPE_AFTER = 0.02
-HOPE_FIRST, HOPE_LAST = 0.4, 0.9
+STOP_AFTER = 0.02
+STOP_FIRST, STOP_LAST = 0.4, 0.9
 TIE = 1e-9  # scores this close, beside the largest prior std, may be tied
 
 
@@ -96,7 +96,7 @@ class Certifier:
             if rival is None or known.low[best] > known.high[rival] + self._gap(known.high[rival]):
                 return CertifiedBelief(known.mean, known.highest, certain=True)
             chosen = self._to_refine(known, (best, rival), kinds, open_)
-            if chosen is None or spent >= self._most or self._is_hopeless(known, best, rival, spent):
+            if chosen is None or spent >= self._most or self._stops_early(known, best, rival, spent):
                 return CertifiedBelief(known.mean, known.highest, certain=False)
             solve = self._opened(user, arms, chosen, kinds, open_, known)
             spent += solve.refine(data, self._most - spent)
@@ -125,18 +125,18 @@ class Certifier:
     def _gap(self, score: float) -> float:
         return self._margin + ROUNDING * abs(score)
 
-    def _is_hopeless(self, known: ScoreIntervals, best: int, rival: int, spent: int) -> bool:
-        """Whether the work that is left cannot be hoped to tell the two apart.
+    def _stops_early(self, known: ScoreIntervals, best: int, rival: int, spent: int) -> bool:
+        """Whether the work that is left will probably not tell the two apart.
 
         Beyond a few hundredths of the work intervals shrink to about half: the mean's error falls with the part of the
-        solve that has not come to rest, and that fades slowly. Among few users a solve ends, so there is always hope.
+        solve that has not converged, and that fades slowly. Among few users a solve converges, so it goes on.
         """
         share = spent / self._most
-        if self._kernel.n_users <= FEW or share < HOPE_AFTER:
+        if self._kernel.n_users <= FEW or share < STOP_AFTER:
             return False
         middles = (known.low + known.high) / 2
         halves = (known.high - known.low) / 2
-        needed = HOPE_FIRST + share * (HOPE_LAST - HOPE_FIRST)
+        needed = STOP_FIRST + share * (STOP_LAST - STOP_FIRST)
         return bool(middles[best] - middles[rival] < needed * (halves[best] + halves[rival]))
 
     def _first(
@@ -169,7 +169,7 @@ class Certifier:
     def _opened(
         self, user: int, arms: Index, chosen: int, kinds: Index, open_: dict[int, RefinableSolve], known: ScoreIntervals
     ) -> RefinableSolve:
-        """Returns the solve of a candidate, begun if there is none; where all are taken, that of the least likely."""
+        """Returns the solve of a candidate, started if there is none; where all are taken, that of the least likely."""
         kind = int(kinds[chosen])
         if kind not in open_:
             open_[kind] = self._free(open_, kinds, known)

@@ -45,7 +45,7 @@ class RefinableSolve:
         self._user, self._row, self._size = user, row, float(np.linalg.norm(row))
         self._threshold = FIRST_THRESHOLD * self._size / float(self._kernel.shape[user])
         self._whole: tuple[Array, Array] | None = None
-        self._begun = False
+        self._is_started = False
         self._most_pushes = work_before_global_solve(self._kernel) if self._kernel.n_users <= FEW else None
         self._local.start(user, row)
 
@@ -62,12 +62,12 @@ class RefinableSolve:
     def refine(self, data: DataBlocks, most: int) -> int:
         """Solves further, with so much work at most, and returns the work done."""
         before, allowed = self._local.work, most if self._most_pushes is None else min(most, self._most_pushes)
-        if self._begun:
+        if self._is_started:
             self._threshold *= FINER
             self._local.resume(self._threshold)
-        self._begun = True
-        settled = self._local.run(data, self._threshold, before + allowed)
-        if self._most_pushes is not None and (not settled or self._local.work > self._most_pushes):
+        self._is_started = True
+        converged = self._local.run(data, self._threshold, before + allowed)
+        if self._most_pushes is not None and (not converged or self._local.work > self._most_pushes):
             self._solve_globally(data)
         return self._local.work - before
 

@@ -78,7 +78,7 @@ class LocalSolve:
         self.marks[:] = 1, 0, 1, 0
 
     def run(self, blocks: UserBlocks, threshold: float, most: int) -> bool:
-        """Pushes until no residual exceeds threshold * shape; False if work or room ran out before."""
+        """Pushes until no residual exceeds threshold * shape; returns whether work and room sufficed."""
         while not self._push(
             *graph_arrays(self._kernel),
             blocks.slot,

@@ -44,8 +44,8 @@ class SparseModel(ConditionedModel):
     of the user's prior std, but for the hundredth of users with the highest degrees.
 
     The std is an upper bound: a user's block of A^-1 is computed when they are first decided for, their own rewards are
-    taken off it exactly, others' as far as is proven, and it is computed anew when these may have taken off four
-    times the accuracy.
+    taken off it exactly, others' as far as is proven, and it is recomputed when these may have taken off four times
+    the accuracy.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
@@ -68,7 +68,7 @@ class SparseModel(ConditionedModel):
     kernel: GraphKernel
     history: RewardTable
     _grown: GraphKernel | None = None
-    _sums_are_old: bool
+    _evidence_is_stale: bool
 
     def __init__(
         self,
@@ -168,7 +168,7 @@ class SparseModel(ConditionedModel):
 
     @contextmanager
     def _leaving_no_trace(self) -> Iterator[None]:
-        """Lets go of users' matrices that are made meanwhile."""
+        """Evicts users' matrices that are made meanwhile."""
         mark = self._data.mark()
         try:
             yield
@@ -190,20 +190,20 @@ class SparseModel(ConditionedModel):
     @property
     def info_gain(self) -> float:
         """A lower bound of log det(I + K/noise_var) over all observations. O(rewards) once after a change of edges."""
-        self._sum_again()
+        self._refresh_evidence()
         return self._info_gain
 
     @property
     def log_marginal_likelihood(self) -> float:
         """About log p(rewards)."""
-        self._sum_again()
+        self._refresh_evidence()
         return self._log_likelihood
 
-    def _sum_again(self) -> None:
-        if self._sums_are_old:
+    def _refresh_evidence(self) -> None:
+        if self._evidence_is_stale:
             fresh = self._fresh()
             self._info_gain, self._log_likelihood = fresh._info_gain, fresh._log_likelihood
-            self._sums_are_old = False
+            self._evidence_is_stale = False
 
     # Learning
 
@@ -221,7 +221,7 @@ class SparseModel(ConditionedModel):
         super().relearn(RewardTable.of(history, self.kernel.n_users, self.kernel.n_arms))
 
     def rebuild(self) -> None:
-        """Computes the belief anew, in place: many rows at once, few one by one."""
+        """Recomputes the belief, in place: many rows at once, few one by one."""
         whole, self._info_gain, self._log_likelihood = self.history, 0.0, 0.0
         if self._is_worth_a_fit(len(whole)):
             self._reset()
@@ -237,8 +237,8 @@ class SparseModel(ConditionedModel):
     def fit(self, rows: History, progress: SolveProgress | None = None) -> int:
         """Learns many rewards at once by one solve for all users, and returns how many steps that took.
 
-        The belief is that of learning them one by one, within `error_bound`. Variances that were kept are computed
-        anew, and blocks of users are made, when they are first needed. On an error nothing has changed.
+        The belief is that of learning them one by one, within `error_bound`. Variances that were kept are recomputed,
+        and blocks of users are made, when they are first needed. On an error nothing has changed.
 
         Args:
             rows: The rewards, collapsed; a `RewardTable` is taken over, if it is the first.
@@ -260,7 +260,7 @@ class SparseModel(ConditionedModel):
         return n_rows > max(FEWEST, self.kernel.n_users / USERS_A_REWARD)
 
     def _solve_globally(self, progress: SolveProgress | None) -> int:
-        """Solves for the rows that the history holds, by a warm start, and takes the evidence anew."""
+        """Solves for the rows that the history holds, by a warm start, and recomputes the evidence."""
         weights = self._posterior.weights
         self._reset()
         self._posterior.weights[:] = weights
@@ -335,7 +335,7 @@ class SparseModel(ConditionedModel):
         """Takes newcomers and changed edges: amortised O(1) for each, and the repair; see `GraphKernel.follow`.
 
         Blocks of covariance stay where edges were only added under the combinatorial Laplacian, which shrinks them;
-        otherwise all are computed anew when they are read.
+        otherwise all are recomputed when they are read.
         """
         if self.kernel is not self._grown:  # a kernel of its own, for others may hold the one it was given
             self._grown = self.kernel.growing()
@@ -348,7 +348,7 @@ class SparseModel(ConditionedModel):
         self._data.follow(self.kernel, growth.diagonal)
         if growth.covariance_grows:
             self._marginals.forget()
-        self._sums_are_old = self._sums_are_old or bool(growth.diagonal)
+        self._evidence_is_stale = self._evidence_is_stale or bool(growth.diagonal)
         self._posterior.repair(self._data, self.max_work)
         return True
 
@@ -382,14 +382,14 @@ class SparseModel(ConditionedModel):
         self._certifier = Certifier(graph, most=self.max_work)
 
     def _detach(self) -> None:
-        self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest anew
+        self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest
 
     def _reset(self) -> None:
         eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
         self._posterior = PosteriorWeights(self.kernel, eps)
         self._data = DataBlocks(self.kernel, self.history, self._noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
-        self._sums_are_old = False
+        self._evidence_is_stale = False
 
     def _warm_up(self) -> None:
         """Calls every compiled function with nothing to do, so that none is compiled while somebody waits."""
@@ -407,7 +407,9 @@ class SparseModel(ConditionedModel):
     def _belief(self) -> dict[str, Any]:
         options = {name: getattr(self, name) for name in ("eps", "accuracy", "max_work", "certified")}
         parts = {"residual": self._posterior.state(), "data": self._data.state(), "marginals": self._marginals.state()}
-        grown = {"growth": self.kernel.growth(), "sums_are_old": self._sums_are_old} if self.kernel.has_grown else {}
+        grown = (
+            {"growth": self.kernel.growth(), "sums_are_old": self._evidence_is_stale} if self.kernel.has_grown else {}
+        )
         return options | parts | grown
 
     def _restored_history(self, state: dict[str, Any], kernel: JointKernel) -> History:
@@ -426,7 +428,7 @@ class SparseModel(ConditionedModel):
         self._posterior.take(state["residual"])
         self._data.take(state["data"])
         self._marginals.take(state["marginals"])
-        self._sums_are_old = state.get("sums_are_old", False)
+        self._evidence_is_stale = state.get("sums_are_old", False)
 
     def mismatch(self) -> float:
         """Returns how far residual and blocks are from what history and kernel give; 0 up to rounding.
@@ -445,7 +447,7 @@ class SparseModel(ConditionedModel):
         return self.mismatch()
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Returns how far the kept residual and inverses are from ones computed anew, which it takes if beyond that.
+        """Returns how far the kept residual and inverses are from recomputed ones, which it takes if beyond that.
 
         The mean's drift is in units of what `eps` allows, the variance's relative. O(users x features + history).
         """

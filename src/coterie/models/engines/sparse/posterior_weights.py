@@ -1,4 +1,4 @@
-"""The posterior mean of all users' weights, its residual, and what waits to be settled."""
+"""The posterior mean of all users' weights, and its residual: what is above the threshold is queued, and pushed on."""
 
 from typing import Any
 
@@ -19,7 +19,7 @@ from coterie.models.engines.sparse.user_blocks import LACKING, DataBlocks
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
 UNIT = 2.3e-16
-ROUNDED_OFF = 0.05  # of what is allowed: then the residual is computed anew
+ROUNDED_OFF = 0.05  # of what is allowed: then the residual is recomputed
 SLOW = 1000  # below so many users x ridge, pushes take too long over what users have in common
 SAFETY = 0.5
 NOT_HUBS = 0.99
@@ -82,19 +82,19 @@ class PosteriorWeights:
         sizes = np.linalg.norm(self.residual[users], axis=1) / self._kernel.shape[users]
         return max(self.threshold, float(sizes.max(initial=0.0))) + self.rounding
 
-    def add(self, work: LocalSolve, amount: float) -> None:
+    def add(self, solve: LocalSolve, amount: float) -> None:
         """Moves the weights along a solution; what it leaves over joins the residual."""
         queue = self._ring, self._waiting, self._marks
-        solved = work.nodes, work.count, work.solution, work.residual
+        solved = solve.nodes, solve.count, solve.solution, solve.residual
         held = self.weights, self.residual
         # What is added to a row never exceeds amount * |features|; some hundreds of sums are each off by 1e-16 of that.
-        self._rounding += ROUNDING * abs(amount) * work.start_size
+        self._rounding += ROUNDING * abs(amount) * solve.start_size
         self._push.apply_solution(amount, self.threshold, self._kernel.shape, *solved, *held, *queue)
-        moved = self.weights[work.nodes[: work.count]]
+        moved = self.weights[solve.nodes[: solve.count]]
         self._largest = max(self._largest, float(np.sqrt(np.einsum("ij,ij->i", moved, moved).max())))
 
     def repair(self, data: DataBlocks, most: int) -> None:
-        """Pushes what waits on, with so much work at most; among few users solves for all instead of more."""
+        """Pushes what is queued, with so much work at most; among few users a global solve settles the rest."""
         queue = self._ring, self._waiting, self._marks
         graph = graph_arrays(self._kernel)
         held = self.weights, self.residual
@@ -191,7 +191,7 @@ class PosteriorWeights:
         self._append(users[over & ~self._waiting[users]])
 
     def _append(self, users: Any) -> None:
-        """Queues users who do not wait yet."""
+        """Queues users who are not queued yet."""
         head, length = self._marks.tolist()
         self._ring[(head + length + np.arange(len(users))) % len(self._ring)] = users
         self._waiting[users] = True

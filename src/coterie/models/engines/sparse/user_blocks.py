@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable
 from math import inf
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,10 +22,10 @@ NEARLY = 1e-6
 class UserBlocks:
     """Matrices and numbers of some of the users, found by a table of all of them; room doubles when it runs out.
 
-    Beyond `MOST_BYTES` all are let go of, for they can be made again.
+    Beyond `MOST_BYTES` all are evicted, for they can be made again.
     """
 
-    without = NONE  # what a user's slot says once their matrix is let go of
+    evicted: ClassVar[int] = NONE  # what a user's slot says once their matrix is evicted
     inverse: Array
 
     def __init__(self, n_users: int, width: int, **arrays: tuple[int, ...]) -> None:
@@ -50,7 +50,7 @@ class UserBlocks:
             return int(self.slot[user])
         room = len(getattr(self, self._names[0]))
         if len(self.users) == room and 2 * room * self.width**2 * 8 > MOST_BYTES:
-            self._let_go()
+            self._evict()
         elif len(self.users) == room:
             for name in self._names:
                 setattr(self, name, doubled(getattr(self, name)))
@@ -70,8 +70,8 @@ class UserBlocks:
         """Makes room for newcomers, who have none."""
         self._room.lengthen(self, n_users, slot=NONE)
 
-    def _let_go(self) -> None:
-        self.slot[self.users] = self.without
+    def _evict(self) -> None:
+        self.slot[self.users] = self.evicted
         self.users.clear()
 
     def state(self) -> dict[str, Any]:
@@ -81,7 +81,7 @@ class UserBlocks:
 
     def take(self, state: dict[str, Any]) -> Self:
         """Takes the blocks of a state, and returns itself."""
-        self._let_go()  # of blocks that a warm-up made: their users may have none in the state
+        self._evict()  # of blocks that a warm-up made: their users may have none in the state
         self.users = state["users"].tolist()
         self.slot[state["users"]] = np.arange(len(self.users))
         for name in self._names:
@@ -100,7 +100,7 @@ class DataBlocks(UserBlocks):
     Nothing else is kept of it: the rows of the table give it. A user with rows has no block before one is asked for.
     """
 
-    without = LACKING
+    evicted = LACKING
 
     def __init__(self, kernel: GraphKernel, table: RewardTable, noise_var: float) -> None:
         width = kernel.features.shape[1]
@@ -112,7 +112,7 @@ class DataBlocks(UserBlocks):
         self._kernel, self._features = kernel, kernel.features
 
     def add(self, user: int, row: Array, noise: float) -> None:
-        """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or anew."""
+        """Adds row row' / noise, before the table has it. The inverse follows by Sherman-Morrison, or is recomputed."""
         place = self.make(user)
         self.added[place] += 1
         self._weigh(place, float(row @ row) / noise)
@@ -125,7 +125,7 @@ class DataBlocks(UserBlocks):
         self.heaviest = max(self.heaviest, float(self.weight[place]))
 
     def follow(self, kernel: GraphKernel, users: Iterable[int]) -> None:
-        """Takes a graph that has changed, its diagonal at these users, and makes their inverses anew."""
+        """Takes a graph that has changed, its diagonal at these users, and recomputes their inverses."""
         self._kernel = kernel
         for user in users:
             if self.slot[user] >= 0:
@@ -147,9 +147,9 @@ class DataBlocks(UserBlocks):
         return len(self.users), self.heaviest
 
     def back_to(self, mark: tuple[int, float]) -> None:
-        """Lets go of the blocks made since a mark: one that follows rewards rounds otherwise than one made later."""
+        """Evicts the blocks made since a mark: one that follows rewards rounds otherwise than one made later."""
         size, self.heaviest = mark
-        self.slot[self.users[size:]] = self.without
+        self.slot[self.users[size:]] = self.evicted
         del self.users[size:]
 
     def state(self) -> dict[str, Any]:
@@ -174,19 +174,19 @@ class DataBlocks(UserBlocks):
         return np.asarray(out / self.noise_var)
 
     def fresh_inverse(self, user: int) -> Array:
-        """Returns the inverse of diagonal + B_u, computed anew."""
+        """Returns the inverse of diagonal + B_u, recomputed from the table."""
         out = np.empty((self.width, self.width))
         rows = *self.table.chains, self._features, self.noise_var
         self.table.compiled.inverse_block(user, *rows, float(self._kernel.diagonal[user]), out)
         return out
 
     def drift(self) -> float:
-        """Returns how far the inverses are from ones computed anew, relative to their size."""
+        """Returns how far the inverses are from recomputed ones, relative to their size."""
         fresh = ((self.inverse[place], self.fresh_inverse(user)) for place, user in enumerate(self.users))
         return float(max((np.abs(kept - new).max() / np.abs(new).max() for kept, new in fresh), default=0.0))
 
     def renew(self) -> None:
-        """Computes all inverses anew."""
+        """Recomputes all inverses."""
         for place, user in enumerate(self.users):
             self.inverse[place] = self.fresh_inverse(user)
 
@@ -196,9 +196,9 @@ class DataBlocks(UserBlocks):
         lengths = np.minimum(self.table.lengths[users], self.width)
         usual = np.trace(self._kernel.arm_moment) / self.noise_var
         out = lengths * usual / (diagonal + usual)
-        held = places >= 0
-        traces = self.inverse.diagonal(axis1=1, axis2=2)[places[held]].sum(axis=1)
-        out[held] = self.width - diagonal[held] * traces
+        kept = places >= 0
+        traces = self.inverse.diagonal(axis1=1, axis2=2)[places[kept]].sum(axis=1)
+        out[kept] = self.width - diagonal[kept] * traces
         return np.asarray(out)
 
     def mismatch(self, blocks_times: Callable[[Array], Array]) -> float:
@@ -237,7 +237,7 @@ class MarginalBlocks(UserBlocks):
 
     def forget(self) -> None:
         """Forgets all blocks, for none is an upper bound any longer. O(blocks)."""
-        self._let_go()
+        self._evict()
 
     def put(self, user: int, matrix: Array, missed: float) -> None:
         """Takes a fresh upper bound and what it misses, unless the one at hand is lower on the whole."""

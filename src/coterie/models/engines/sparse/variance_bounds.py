@@ -50,10 +50,10 @@ class VarianceBounds:
         work, ridge, threshold = self._scalar, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.shape[user]
         work.start(user, 1.0)
         while True:
-            settled = work.run(self._nobody, threshold, self._most)
+            converged = work.run(self._nobody, threshold, self._most)
             cross, rest = work.products()
             lower = float(work.solution[0, 0]) + cross
-            if rest / ridge <= self._accuracy * lower or not settled:
+            if rest / ridge <= self._accuracy * lower or not converged:
                 return min(lower + rest / ridge, 1 / ridge)
             threshold *= FINER
             work.resume(threshold)
@@ -94,10 +94,10 @@ class VarianceBounds:
         threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
         work.start(user, np.eye(self._width))
         while True:
-            settled = work.run(data, threshold, most)
+            converged = work.run(data, threshold, most)
             cross, rest = work.products()
             lower = float(np.trace(work.solution[0])) + cross
-            if rest / ridge <= self._accuracy * lower or not settled:
+            if rest / ridge <= self._accuracy * lower or not converged:
                 break
             threshold *= FINER
             work.resume(threshold)
