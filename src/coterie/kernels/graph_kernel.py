@@ -1,31 +1,55 @@
-"""The joint kernel of a graph that is too large for a matrix over its users: the graph itself stands for it."""
+"""The joint kernel of a graph that is too large for a matrix over its users: the graph itself stands for it.
 
+It takes newcomers and changed edges in place, in amortised constant time, once it is made to grow.
+"""
+
+from collections.abc import Mapping
+from copy import copy
 from functools import cached_property
-from typing import Any, NoReturn
+from math import inf
+from typing import Any, NamedTuple, NoReturn, Self
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
+from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
-from coterie.errors import KernelError, ParameterError
-from coterie.graphs import UserGraph
-from coterie.kernels.arm import ArmKernel, Linear
-from coterie.kernels.feature_pool import OnFeatures
-from coterie.kernels.growing import OnGraph
-from coterie.kernels.growing_rows import rows_of
-from coterie.kernels.joint import checked_psd
-from coterie.kernels.landmarks import fewest_features, landmark_features
+from coterie.errors import KernelError
+from coterie.graphs import Difference, UserGraph
+from coterie.kernels.arm import ArmKernel
+from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
+from coterie.kernels.growing_rows import Entries, GrowingRows, Room, rows_of
+from coterie.kernels.hubs import Hubs
+from coterie.kernels.joint import Index
 from coterie.kernels.pool import ArmPool
 
-FEATURE_ERROR = 1e-3
-MAX_FEATURES = 64
-MOST_EIGEN = 2000
 HUB = 2.0
 MOST_STEPS = 200
+NEARLY = 1e-5  # shares are kept up to date, and have a margin of their own
 
 
-class GraphKernel(OnGraph, OnFeatures):
+class Growth(NamedTuple):
+    """What a change of graph did to L_rho = diag(diagonal) - weights.
+
+    Attributes:
+        entries: By how much weights have grown.
+        diagonal: By how much entries of the diagonal have.
+        covariance_grows: Whether some covariance may have become larger.
+        reshaped: Whose shape may have changed; none for everybody, where hubs have no larger one any more.
+        null_squares: By how much squares of `null` have; none under the combinatorial Laplacian, where it is all ones.
+        uneven: Where the shape of somebody fell, the largest of all shapes there ever were over the smallest; else 1.
+    """
+
+    entries: tuple[Entries, ...]
+    diagonal: Mapping[int, float]
+    covariance_grows: bool
+    reshaped: Index | None
+    null_squares: Mapping[int, float]
+    uneven: float
+
+
+class GraphKernel(OnFeatures):
     """[(L + ridge I)^-1]_uv (features_a . features_b), never written out. O(edges + arms x D).
 
     L_rho = diag(diagonal) - weights is an M-matrix, so where L_rho reach >= shape > 0, no solution of L_rho x = r
@@ -51,6 +75,11 @@ class GraphKernel(OnGraph, OnFeatures):
 
     only_engine = "sparse"
     why_only = "the graph itself stands for the covariance of all users"
+    _matrices: tuple[Any, Any]  # entries and plain weights, in CSR
+    _span: tuple[float, float]  # the smallest and the largest shape there ever were
+    _growing: GrowingRows | None = None
+    _hubs: Hubs | None = None
+    _room: Room
 
     def __init__(
         self,
@@ -113,6 +142,137 @@ class GraphKernel(OnGraph, OnFeatures):
             "another user covariance was given to a GraphKernel", "its graph stands for it", "Make a kernel anew"
         )
 
+    # Growth
+
+    @property
+    def weights(self) -> Any:
+        """The off-diagonal entries of L_rho, their sign changed, in CSR; O(edges) after each growth."""
+        return self._both()[0]
+
+    def _both(self) -> tuple[Any, Any]:
+        if self._growing is not None and self._growing.changed:
+            self._matrices = self._growing.matrices()
+        return self._matrices
+
+    def growing(self, growth: Mapping[str, Any] | None = None) -> Self:
+        """Returns this kernel, all its settings kept, in room of its own where `follow` can change it. O(edges).
+
+        Args:
+            growth: That of a kernel which has grown to this graph: it is then the same as that one, to the bit.
+        """
+        kept = self.growth() if growth is None else growth
+        out = copy(self)
+        out._growing = GrowingRows(self._both()[1], kept["degrees"], normalised=self.normalised)
+        out._matrices, out._room = (None, None), Room()
+        out._hubs_wait, out.shape, out.reach = "hubs" in kept, np.array(kept["shape"]), np.array(kept["reach"])
+        out._hubs = Hubs(out._growing, self.ridge, kept["hubs"]) if "hubs" in kept else None
+        out._span = kept["smallest"], kept["largest"]
+        out._read()
+        out.null = out._null(out._degrees)
+        out.diagonal = out._diagonal_at(np.arange(len(out.shape)))
+        return out
+
+    @property
+    def has_grown(self) -> bool:
+        """Whether this kernel was made by `growing`."""
+        return self._growing is not None
+
+    def mismatch(self) -> float:
+        """Returns how far degrees, shape and reach are from those of the graph; infinity if residuals are not bounded.
+
+        A kernel that has not grown was made from the graph.
+        """
+        if not self.has_grown:
+            return 0.0
+        weights, plain = self._both()
+        lifted = self.diagonal * self.reach - weights @ self.reach
+        if not np.all((self.shape > 0) & (lifted >= (1 - NEARLY) * self.shape)) or self._span[0] > self._span[1]:
+            return inf
+        hubs, null = self._hubs, self._null(self._degrees)
+        share, ratio = (1.0, 1 / self.ridge) if hubs is None else (hubs.share, hubs.ratio)
+        of_lift = 0.0 if hubs is None else gap_of_matrices(hubs.lift, self._degrees * ratio - plain @ ratio)
+        of_shape = max(gap(self.shape, null * share), gap(self.reach, null * ratio))
+        return max(of_lift, of_shape, gap(self._degrees, np.asarray(plain.sum(axis=1)).ravel()))
+
+    def growth(self) -> dict[str, Any]:
+        """Returns what a kernel made anew on the same graph may not have to the bit."""
+        smallest, largest = self._span if self.has_grown else (float(self.shape.min()), float(self.shape.max()))
+        hubs = {"hubs": self._waiting_hubs()} if self._hubs_wait else {}
+        kept = {"degrees": self._degrees, "shape": self.shape, "reach": self.reach}
+        return {"smallest": smallest, "largest": largest, **kept, **hubs}
+
+    def _waiting_hubs(self) -> dict[str, Any]:
+        if self._hubs is not None:
+            return self._hubs.state()
+        null, plain = self._null(self._degrees), self._both()[1]
+        ratio, share = self.reach / null, self.shape / null
+        return {"ratio": ratio, "share": share, "lift": self._degrees * ratio - plain @ ratio}
+
+    def follow(self, change: Difference) -> Growth:
+        """Takes newcomers and changed edges, in place; only for a kernel made by `growing`.
+
+        Amortised O(1) for an edge to a newcomer, else O(degree) within numpy; all edges of both ends change with their
+        degrees where the Laplacian is normalised. O(users) at most once, where hubs waited and no longer can.
+        """
+        assert self._growing is not None
+        n_users = len(self.diagonal) + change.newcomers
+        self._growing.lengthen(n_users)
+        self._room.lengthen(self, n_users, diagonal=self.ridge, shape=1.0, reach=1 / self.ridge, null=1.0)
+        before = {end: float(self.diagonal[end]) for edit in change.edges for end in (edit.row, edit.other)}
+        entries = [each for edit in change.edges for each in self._growing.set_edge(edit.row, edit.other, edit.new)]
+        self._read()
+        ends = np.array(list(before), dtype=np.intp)
+        self.diagonal[ends] = self._diagonal_at(ends)
+        diagonal = {end: float(self.diagonal[end]) - old for end, old in before.items()}
+        shrinks = all(edit.new >= edit.old and not self.normalised for edit in change.edges)
+        reshaped = self._whose_shape(ends, change)
+        squares = self._renull(ends) if self.normalised else {}
+        return Growth(tuple(entries), diagonal, not shrinks, reshaped, squares, self._reshape(reshaped))
+
+    def _renull(self, users: Index) -> dict[int, float]:
+        """Takes `null` of these users as it is by now, and returns by how much its squares have grown."""
+        before, self.null[users] = self.null[users] ** 2, self._null(self._degrees[users])
+        return dict(zip(users.tolist(), (self.null[users] ** 2 - before).tolist(), strict=True))
+
+    def _read(self) -> None:
+        assert self._growing is not None
+        self.rows, self._degrees = self._growing.rows, self._growing.degrees
+
+    def _whose_shape(self, ends: Index, change: Difference) -> Index | None:
+        """Returns whose shape and reach may have to change; none for everybody, where hubs cannot wait any longer."""
+        if self._hubs is None:
+            return ends
+        touched = self._hubs.follow(len(self.diagonal), change.edges)
+        if touched is not None:
+            return np.array(sorted(touched), dtype=np.intp)
+        self._hubs, self._hubs_wait = None, False
+        return None
+
+    def _reshape(self, users: Index | None) -> float:
+        """Takes shape and reach of these users as they must be by now; without hubs L_rho null = ridge null does.
+
+        Returns:
+            How uneven shapes were if one fell, else 1.
+        """
+        whom = np.arange(len(self.diagonal)) if users is None else users
+        if len(whom) == 0:
+            return 1.0
+        null, hubs = self._null(self._degrees[whom]), self._hubs
+        fresh = null if hubs is None else null * hubs.share[whom]
+        fell = bool(np.any(fresh < self.shape[whom]))
+        self.shape[whom] = fresh
+        self.reach[whom] = null / self.ridge if hubs is None else null * hubs.ratio[whom]
+        self._span = min(self._span[0], float(fresh.min())), max(self._span[1], float(fresh.max()))
+        return self._span[1] / self._span[0] if fell else 1.0
+
+    def _diagonal_at(self, users: Index) -> Array:
+        degrees = self._degrees[users]
+        return np.asarray(((degrees > 0) if self.normalised else degrees) + self.ridge)
+
+    def _null(self, degrees: Array) -> Array:
+        """Returns the vector with L_rho null = ridge null: all ones, or the roots of the degrees."""
+        return np.sqrt(np.where(degrees > 0, degrees, 1.0)) if self.normalised else np.ones(len(degrees))
+
 
 def shape_and_reach(precision: Any, null: Array, ridge: float) -> tuple[Array, Array]:
     """Returns the residuals' tolerances, larger at hubs, and a supersolution: L_rho reach >= shape. O(edges).
@@ -163,30 +323,6 @@ def graph_kernel(
     """
     features, lost = arm_features(arm_kernel, pool, feature_error, max_features)
     return GraphKernel(graph, features, laplacian_ridge=laplacian_ridge, normalised=normalised, feature_error=lost)
-
-
-def arm_features(
-    arm_kernel: ArmKernel, pool: ArmPool, feature_error: float, max_features: int = MAX_FEATURES
-) -> tuple[Array, float]:
-    """Returns features whose products are the arm kernel on the pool, and the share of the variance they miss.
-
-    Those of a linear kernel are the arms' own; otherwise as many eigen-features of the pool as are needed, O(m^3), or
-    of landmarks among more than 2,000 arms.
-    """
-    if not (isinstance(feature_error, int | float | np.number) and 0 <= feature_error < 1):
-        raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
-    if isinstance(max_features, bool) or not isinstance(max_features, int | np.integer) or max_features < 1:
-        raise ParameterError(f"max_features is {max_features!r}", "it is a whole number >= 1", "Choose 64")
-    if isinstance(arm_kernel, Linear) and pool.dimension < len(pool):
-        offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)
-        return np.hstack([pool.features, offset]), 0.0
-    kernel = arm_kernel.resolve(pool.features)
-    if len(pool) > MOST_EIGEN:
-        return landmark_features(kernel, pool.features, feature_error, max_features)
-    gram = checked_psd(kernel.gram(pool.features), len(pool), what="arm kernel on the pool")
-    values, vectors = np.linalg.eigh(gram)
-    scaled = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
-    return fewest_features(scaled, gram.diagonal(), feature_error, max_features)
 
 
 def _off_diagonal(precision: Any) -> Any:

@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 from coterie.contracts import Array
 from coterie.errors import DimensionError, KernelError
 from coterie.kernels.arm import ArmKernel, Distinct
-from coterie.kernels.feature_pool import OnFeatures
-from coterie.kernels.graph_kernel import FEATURE_ERROR, MAX_FEATURES, arm_features
+from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
 from coterie.kernels.joint import Index
 from coterie.kernels.pool import ArmPool
 

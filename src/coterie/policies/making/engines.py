@@ -8,7 +8,7 @@ import numpy as np
 from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
-from coterie.kernels.graph_kernel import MAX_FEATURES
+from coterie.kernels.arm_features import MAX_FEATURES
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
 from coterie.models.memory import check_users_fit
 from coterie.models.need import check_whole

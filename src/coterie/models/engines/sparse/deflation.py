@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels.graph_kernel import GraphKernel
-from coterie.kernels.growing import Growth
+from coterie.kernels.graph_kernel import GraphKernel, Growth
 from coterie.models.engines.sparse.global_solve import PosteriorPrecision
 from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks
 

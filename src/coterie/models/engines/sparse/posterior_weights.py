@@ -6,8 +6,7 @@ import numpy as np
 
 from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
-from coterie.kernels.graph_kernel import GraphKernel
-from coterie.kernels.growing import Growth
+from coterie.kernels.graph_kernel import GraphKernel, Growth
 from coterie.kernels.growing_rows import Room
 from coterie.models.base import SolveProgress
 from coterie.models.engines.sparse.compiling import load_push

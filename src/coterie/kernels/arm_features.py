@@ -1,13 +1,77 @@
-"""Features of a pool: as few as miss no more than is allowed; by landmarks where there are many arms."""
+"""A pool of arms by features: K_x(x, x') is a product of two rows, and no table over all arms x arms is kept.
+
+There are as few features as miss no more than is allowed; where there are many arms they are those of landmarks.
+"""
+
+from typing import Any
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
 from coterie.contracts import Array
-from coterie.kernels.arm import ArmKernel
+from coterie.errors import ParameterError
+from coterie.kernels.arm import ArmKernel, Linear
+from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
+from coterie.kernels.pool import ArmPool
 
+FEATURE_ERROR = 1e-3
+MAX_FEATURES = 64
+MOST_EIGEN = 2000
 SPARE = 4
 MOST_SCANNED = 8192
+
+
+class OnFeatures(OnPool):
+    """A joint kernel on a pool that keeps a row of features for each arm.
+
+    Attributes:
+        features: One row for each arm of the pool.
+        feature_error: How much of an arm's prior variance the features miss, of the largest, at most.
+    """
+
+    features: Array
+    feature_error: float
+    _arm_variance: Array
+
+    def _take_features(self, features: Any, feature_error: float) -> None:
+        self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
+        self.n_arms, self.feature_error = len(self.features), feature_error
+        self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
+
+    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
+        return float(self._arm_variance.max())
+
+    def arm_cross(self, arms: Index, others: Index) -> Array:
+        """Returns K_x between two lists of rows."""
+        return np.asarray(self.features[arms] @ self.features[others].T)
+
+    def arm_diag(self, arms: Index) -> Array:
+        """Returns K_x(x, x) of these rows."""
+        return np.asarray(self._arm_variance.take(arms))
+
+
+def arm_features(
+    arm_kernel: ArmKernel, pool: ArmPool, feature_error: float, max_features: int = MAX_FEATURES
+) -> tuple[Array, float]:
+    """Returns features whose products are the arm kernel on the pool, and the share of the variance they miss.
+
+    Those of a linear kernel are the arms' own; otherwise as many eigen-features of the pool as are needed, O(m^3), or
+    of landmarks among more than 2,000 arms.
+    """
+    if not (isinstance(feature_error, int | float | np.number) and 0 <= feature_error < 1):
+        raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
+    if isinstance(max_features, bool) or not isinstance(max_features, int | np.integer) or max_features < 1:
+        raise ParameterError(f"max_features is {max_features!r}", "it is a whole number >= 1", "Choose 64")
+    if isinstance(arm_kernel, Linear) and pool.dimension < len(pool):
+        offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)
+        return np.hstack([pool.features, offset]), 0.0
+    kernel = arm_kernel.resolve(pool.features)
+    if len(pool) > MOST_EIGEN:
+        return landmark_features(kernel, pool.features, feature_error, max_features)
+    gram = checked_psd(kernel.gram(pool.features), len(pool), what="arm kernel on the pool")
+    values, vectors = np.linalg.eigh(gram)
+    scaled = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
+    return fewest_features(scaled, gram.diagonal(), feature_error, max_features)
 
 
 def fewest_features(columns: Array, diagonal: Array, error: float, most: int) -> tuple[Array, float]:

@@ -5,9 +5,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ParameterError
-from coterie.kernels import landmarks
-from coterie.kernels.graph_kernel import arm_features, graph_kernel
-from coterie.kernels.landmarks import landmark_features
+from coterie.kernels.arm_features import arm_features, landmark_features
+from coterie.kernels.graph_kernel import graph_kernel
 
 ROWS = np.random.default_rng(0).normal(size=(300, 2))
 KERNELS = [ct.SquaredExponential(1.0), ct.Matern32(2.0), 3.0 * ct.SquaredExponential(1.0) + ct.Linear(), ct.Distinct()]
@@ -31,8 +30,8 @@ def test_landmarks_need_hardly_more_features_than_eigenvectors() -> None:
 
 
 def test_a_large_pool_goes_by_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.kernels.graph_kernel.MOST_EIGEN", 299)
-    monkeypatch.setattr("coterie.kernels.graph_kernel.checked_psd", None)  # nothing of the size arms x arms may be made
+    monkeypatch.setattr("coterie.kernels.arm_features.MOST_EIGEN", 299)
+    monkeypatch.setattr("coterie.kernels.arm_features.checked_psd", None)  # nothing of the size arms x arms may be made
     features, missed = arm_features(ct.SquaredExponential(1.0), ct.ArmPool(ROWS), 1e-3)
     assert features.shape[0] == 300
     assert 0 < missed <= 1e-3
@@ -52,7 +51,7 @@ def test_landmarks_among_some_arms_miss_hardly_more_and_say_so(
     kernel: ct.ArmKernel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     among_all, _ = landmark_features(kernel, ROWS, 0.0, 12)
-    monkeypatch.setattr(landmarks, "MOST_SCANNED", 100)
+    monkeypatch.setattr("coterie.kernels.arm_features.MOST_SCANNED", 100)
     features, missed = landmark_features(kernel, ROWS, 0.0, 12)
     gram = kernel.gram(ROWS)
     gaps = gram - features @ features.T
