@@ -27,6 +27,64 @@ ROUNDS_AMONG_FEW = 5
 FINE = 1e4  # residuals are small beside what they are left of, and kept to far more digits
 
 
+class UserQueue:
+    """Users in a ring, first in, first out, as compiled loops take it and change it.
+
+    Attributes:
+        ring: Users, from the head on.
+        waiting: Whether each user is in it.
+        marks: Head and length of the ring.
+    """
+
+    def __init__(self, n_users: int) -> None:
+        self.ring = np.zeros(n_users, dtype=np.int64)
+        self.waiting = np.zeros(n_users, dtype=np.bool_)
+        self.marks = np.zeros(2, dtype=np.int64)
+        self._room = Room()
+
+    def __len__(self) -> int:
+        return int(self.marks[1])
+
+    @property
+    def arrays(self) -> tuple[Any, Any, Any]:
+        """What compiled loops take."""
+        return self.ring, self.waiting, self.marks
+
+    @property
+    def first(self) -> int:
+        """The user at the head."""
+        return int(self.ring[self.marks[0]])
+
+    def users(self) -> Any:
+        """Returns the users in it, in order."""
+        head, length = self.marks.tolist()
+        return self.ring[(head + np.arange(length)) % len(self.ring)]
+
+    def append(self, users: Any) -> None:
+        """Adds those of the users who are not in it yet."""
+        users = users[~self.waiting[users]]
+        head, length = self.marks.tolist()
+        self.ring[(head + length + np.arange(len(users))) % len(self.ring)] = users
+        self.waiting[users] = True
+        self.marks[1] += len(users)
+
+    def refill(self, users: Any) -> None:
+        """Takes these users in place of those who were in it."""
+        self.waiting[:] = False
+        self.waiting[users] = True
+        self.ring[: len(users)] = users
+        self.marks[:] = 0, len(users)
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for newcomers."""
+        self._room.lengthen(self, n_users, waiting=0)
+        if n_users > len(self.ring):
+            users = self.users()
+            self.ring = np.zeros(2 * n_users, dtype=np.int64)
+            self.ring[: len(users)] = users
+            self.marks[0] = 0
+
+
 class PosteriorWeights:
     """Weights w, the residual b - A w kept exactly, and a queue of the users where it exceeds the threshold.
 
@@ -43,9 +101,7 @@ class PosteriorWeights:
         self.solves_globally = needs_global_solves(kernel)
         self._set_threshold()
         self.weights, self.residual = np.zeros(shape), np.zeros(shape)
-        self._ring = np.zeros(kernel.n_users, dtype=np.int64)
-        self._waiting = np.zeros(kernel.n_users, dtype=np.bool_)
-        self._marks = np.zeros(2, dtype=np.int64)  # head and length of the ring
+        self._queue = UserQueue(kernel.n_users)
         self._rounding, self._uneven, self._room = 0.0, 1.0, Room()
         self._largest, self._refreshed = 0.0, 0.0  # the largest weights so far, and the rounding of the last refresh
         self.deflation = Deflation(kernel)
@@ -63,12 +119,12 @@ class PosteriorWeights:
     @property
     def nbytes(self) -> int:
         """Bytes held."""
-        return int(self.weights.nbytes + self.residual.nbytes + self._ring.nbytes + self._waiting.nbytes)
+        return int(self.weights.nbytes + self.residual.nbytes + self._queue.ring.nbytes + self._queue.waiting.nbytes)
 
     @property
     def n_waiting(self) -> int:
         """Users in the queue."""
-        return int(self._marks[1])
+        return len(self._queue)
 
     @property
     def rounding(self) -> float:
@@ -77,26 +133,24 @@ class PosteriorWeights:
 
     def residual_bound(self) -> float:
         """Returns a bound of every user's residual in units of shape, what rounding may add to it included."""
-        users = self._queue()
+        users = self._queue.users()
         sizes = np.linalg.norm(self.residual[users], axis=1) / self._kernel.shape[users]
         return max(self.threshold, float(sizes.max(initial=0.0))) + self.rounding
 
     def add(self, solve: LocalSolve, amount: float) -> None:
         """Moves the weights along a solution; what it leaves over joins the residual."""
-        queue = self._ring, self._waiting, self._marks
         solved = solve.nodes, solve.count, solve.solution, solve.residual
         held = self.weights, self.residual
         # What is added to a row never exceeds amount * |features|; some hundreds of sums are each off by 1e-16 of that.
         self._rounding += ROUNDING * abs(amount) * solve.start_size
-        self._push.apply_solution(amount, self.threshold, self._kernel.shape, *solved, *held, *queue)
+        self._push.apply_solution(amount, self.threshold, self._kernel.shape, *solved, *held, *self._queue.arrays)
         moved = self.weights[solve.nodes[: solve.count]]
         self._largest = max(self._largest, float(np.sqrt(np.einsum("ij,ij->i", moved, moved).max())))
 
     def repair(self, data: DataBlocks, most: int) -> None:
         """Pushes what is queued, with so much work at most; among few users a global solve settles the rest."""
-        queue = self._ring, self._waiting, self._marks
         graph = graph_arrays(self._kernel)
-        held = self.weights, self.residual
+        held = self.weights, self.residual, *self._queue.arrays
         if self.solves_globally:
             most = min(most, work_before_global_solve(self._kernel))
         while most > 0 and self.n_waiting:
@@ -104,13 +158,13 @@ class PosteriorWeights:
             if turn == 0:
                 self._deflate(data)
                 continue
-            made = int(self._push.repair(*graph, data.slot, data.inverse, self.threshold, turn, *held, *queue))
+            made = int(self._push.repair(*graph, data.slot, data.inverse, self.threshold, turn, *held))
             self.deflation.work_since += made
             most -= made
             # Weights are rounded with each push, and the residual does not know: by so much, times A.
             self._rounding += UNIT * made * self._largest * (self._steepest + data.heaviest / self._flattest)
-            if self.n_waiting and data.slot[self._ring[self._marks[0]]] == LACKING:
-                data.make(int(self._ring[self._marks[0]]))
+            if self.n_waiting and data.slot[self._queue.first] == LACKING:
+                data.make(self._queue.first)
         if self.solves_globally and self.n_waiting:
             self.solve_globally(data)
         if self.rounding > max(self._roundable, 2 * self._refreshed):
@@ -118,8 +172,8 @@ class PosteriorWeights:
 
     def warm_up(self, data: DataBlocks) -> None:
         """Calls what `repair` needs, with nothing to do."""
-        held, queue = (self.weights, self.residual), (self._ring, self._waiting, self._marks)
-        self._push.repair(*graph_arrays(self._kernel), data.slot, data.inverse, self.threshold, 0, *held, *queue)
+        held = self.weights, self.residual, *self._queue.arrays
+        self._push.repair(*graph_arrays(self._kernel), data.slot, data.inverse, self.threshold, 0, *held)
 
     def _deflate(self, data: DataBlocks) -> None:
         step = self.deflation.step(data, self.residual, self.threshold)
@@ -187,23 +241,12 @@ class PosteriorWeights:
         self._rounding += float(sizes.sum() / shape.min(initial=np.inf))
         self._uneven = max(self._uneven, growth.uneven)
         over = np.linalg.norm(self.residual[users], axis=1) > self.threshold * shape
-        self._append(users[over & ~self._waiting[users]])
-
-    def _append(self, users: Any) -> None:
-        """Queues users who are not queued yet."""
-        head, length = self._marks.tolist()
-        self._ring[(head + length + np.arange(len(users))) % len(self._ring)] = users
-        self._waiting[users] = True
-        self._marks[1] += len(users)
+        self._queue.append(users[over])
 
     def _lengthen(self, n_users: int) -> None:
-        self._room.lengthen(self, n_users, weights=0.0, residual=0.0, _waiting=0)
+        self._room.lengthen(self, n_users, weights=0.0, residual=0.0)
+        self._queue.lengthen(n_users)
         self.solves_globally = self.solves_globally and needs_global_solves(self._kernel)
-        if n_users > len(self._ring):
-            queue = self._queue()
-            self._ring = np.zeros(2 * n_users, dtype=np.int64)
-            self._ring[: len(queue)] = queue
-            self._marks[0] = 0
 
     def _rounding_of(self, data: DataBlocks) -> float:
         """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
@@ -226,7 +269,7 @@ class PosteriorWeights:
         """Takes another residual, and queues the users where it exceeds the threshold."""
         self.residual = residual
         sizes = np.sqrt(np.einsum("ij,ij->i", residual, residual))
-        self._enqueue(np.flatnonzero(sizes > self.threshold * self._kernel.shape))
+        self._queue.refill(np.flatnonzero(sizes > self.threshold * self._kernel.shape))
 
     def mismatch(self, data: DataBlocks) -> float:
         """Returns how far the residual is from what rows and kernel give, relative. O((edges + rows) x features)."""
@@ -237,7 +280,7 @@ class PosteriorWeights:
 
     def state(self) -> dict[str, Any]:
         """Returns what `take` makes the same from, to the bit; nothing large is copied."""
-        kept = {"weights": self.weights, "left": self.residual, "queue": self._queue()}
+        kept = {"weights": self.weights, "left": self.residual, "queue": self._queue.users()}
         kept |= {"since": self.deflation.work_since, "total": self.deflation.data_precision}
         kept |= {"uneven": self._uneven, "measured": [self.threshold, self._measured]}
         kept |= {"largest": self._largest, "refreshed": self._refreshed}
@@ -251,17 +294,7 @@ class PosteriorWeights:
         self.threshold, self._measured = state.get("measured", [self.threshold, self._measured])
         self._uneven, self._refreshed = state.get("uneven", 1.0), state.get("refreshed", 0.0)
         self._largest = state.get("largest", self._largest_weight())
-        self._enqueue(state["queue"])
-
-    def _queue(self) -> Any:
-        head, length = self._marks.tolist()
-        return self._ring[(head + np.arange(length)) % len(self._ring)]
-
-    def _enqueue(self, users: Any) -> None:
-        self._waiting[:] = False
-        self._waiting[users] = True
-        self._ring[: len(users)] = users
-        self._marks[:] = 0, len(users)
+        self._queue.refill(state["queue"])
 
 
 def needs_global_solves(kernel: GraphKernel) -> bool:
