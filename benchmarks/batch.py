@@ -17,10 +17,9 @@ import coterie as ct
 from benchmarks.large.world import COMMUNITY, N_ARMS, NOISE_VAR, WIDTH, communities
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import SparseModel
-from coterie.models.engines.sparse.batch import collapsed
-from coterie.models.engines.sparse.table import Table
+from coterie.models.engines.sparse.reward_table import RewardTable, collapsed
 
 
 def peak() -> str:
@@ -74,7 +73,7 @@ def at_once(model: SparseModel, n_rewards: int) -> None:
     }
     columns |= {"means": rewards_of(users, arms, model.kernel.features, rng), "scatters": np.zeros(n_rewards)}
     del users, arms
-    rows = Table.from_columns({"n_observations": n_rewards, **collapsed(columns, N_ARMS)}, model.n_users, N_ARMS)
+    rows = RewardTable.from_columns({"n_observations": n_rewards, **collapsed(columns, N_ARMS)}, model.n_users, N_ARMS)
     del columns
     steps = timed("fit", model.fit, rows)
     print(f"{steps} steps, {len(model.history):,} pairs", flush=True)

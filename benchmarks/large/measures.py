@@ -9,9 +9,8 @@ import numpy as np
 
 from benchmarks.large.peers import right_side
 from benchmarks.large.world import N_ARMS, World, play
-from coterie.models.engines.sparse.batch import collapsed
-from coterie.models.engines.sparse.everywhere import Everywhere
-from coterie.models.engines.sparse.table import Table
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision
+from coterie.models.engines.sparse.reward_table import RewardTable, collapsed
 
 FINE = 1e-9
 LOOKED_AT = 500
@@ -49,7 +48,7 @@ def fit_of(n_users: int, n_rows: int, seed: int) -> dict[str, float]:
     columns |= {"means": world.rewards(users, arms, rng), "scatters": np.zeros(n_rows)}
     del users, arms
     start = perf_counter()
-    rows = Table.from_columns({"n_observations": n_rows, **collapsed(columns, N_ARMS)}, n_users, N_ARMS)
+    rows = RewardTable.from_columns({"n_observations": n_rows, **collapsed(columns, N_ARMS)}, n_users, N_ARMS)
     del columns
     steps = model.fit(rows)
     return {"seconds": perf_counter() - start, "steps": steps, "peak": peak_gib(), "pairs": len(model.history)}
@@ -78,10 +77,10 @@ def error_of(ridge: float, eps: float, seed: int, *, n_users: int, rounds: int) 
     world = World("communities", n_users, seed=seed)
     model = world.model(ridge, eps)
     taken = play(world, model, rounds // 5, rounds).reward
-    threshold = FINE * model._residual.threshold / eps
-    exact = Everywhere(model.kernel, model._data).solve(right_side(model.history, world), threshold)
+    threshold = FINE * model._posterior.threshold / eps
+    exact = PosteriorPrecision(model.kernel, model._data).solve(right_side(model.history, world), threshold)
     users = np.random.default_rng(seed).choice(n_users, size=min(LOOKED_AT, n_users), replace=False)
-    off = np.abs((model._residual.weights[users] - exact[users]) @ world.features.T)
+    off = np.abs((model._posterior.weights[users] - exact[users]) @ world.features.T)
     prior = np.array([model.prior_std(int(user)) for user in users])
     stated = np.array([model.error_bound(int(user)) for user in users])
     relative = (off / prior).max(axis=1)
@@ -99,5 +98,5 @@ def drift_of(n_rewards: int, seed: int) -> dict[str, float]:
     model = world.model(1.0, 1.0)
     for user, arms, rewards in world.rounds(n_rewards):
         model.learn(user, int(arms[0]), float(rewards[0]))
-    kept, fresh = model._residual.left, model._residual.recomputed(model._data)
+    kept, fresh = model._posterior.residual, model._posterior.fresh_residual(model._data)
     return {"gap": float(np.abs(fresh - kept).max()), "scale": float(np.abs(kept).max())}

@@ -9,7 +9,7 @@ from coterie.contracts import Array
 from coterie.kernels import Green, PoolKernel
 from coterie.models import History, LinearModel, Model
 from coterie.models.base import Index
-from coterie.models.engines.sparse.everywhere import Everywhere
+from coterie.models.engines.sparse.global_solve import PosteriorPrecision
 
 BLOCK = 128  # rounds of `linear`, so that its pending updates are paid for
 
@@ -55,11 +55,11 @@ def against_global(seed: int, *, ridge: float, rounds: int, solves: int = 3) -> 
     world = World("communities", 10_000, seed=seed)
     model = world.model(ridge, 0.1)
     ours = play(world, model, rounds // 5, rounds).reward
-    everywhere = Everywhere(model.kernel, model._data)
+    precision = PosteriorPrecision(model.kernel, model._data)
     right = right_side(model.history, world)
     start = perf_counter()
     for _ in range(solves):
-        everywhere.solve(right.copy(), model._residual.threshold)
+        precision.solve(right.copy(), model._posterior.threshold)
     return {"ours": 1e3 * float(np.mean(ours)), "cg": 1e3 * (perf_counter() - start) / solves}
 
 

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from coterie.contracts import Array
 from coterie.graphs import UserGraph, make_graph
-from coterie.kernels.graph import GraphKernel
+from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import Model, SparseModel
 from coterie.models.base import Index
 

@@ -21,6 +21,7 @@ import typing
 from importlib import import_module as _import
 
 from coterie import errors
+from coterie.contracts import VERSION as _VERSION
 from coterie.contracts import Choice, Drift
 from coterie.graphs import GraphChange, UserGraph, make_graph
 from coterie.kernels import (
@@ -74,7 +75,7 @@ else:
         return sorted([*globals(), *_LATER])
 
 
-__version__ = "0.1.0"
+__version__ = _VERSION
 
 __all__ = [
     "AllOnes",

@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from coterie import __version__
+from coterie.contracts import VERSION
 from coterie.errors import CoterieError, SavedFileError
 from coterie.logs.commands import add_data, run_data
-from coterie.models.engines.sparse.warming import warm_up
+from coterie.models.engines.sparse.compiling import warm_up
 from coterie.policies import list_policies
 from coterie.policies.making.registry import summary
 from coterie.product.checks import REWARDS
@@ -64,7 +64,7 @@ def parser() -> argparse.ArgumentParser:
         description="Bandits that learn together, on a graph of users.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    root.add_argument("--version", action="version", version=f"coterie {__version__}")
+    root.add_argument("--version", action="version", version=f"coterie {VERSION}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
     _add_demo(commands)
     _add_run(commands)

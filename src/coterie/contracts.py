@@ -15,6 +15,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+VERSION = "0.1.0"
+
 Array = NDArray[np.float64]
 UserId = Hashable
 ArmId = Hashable

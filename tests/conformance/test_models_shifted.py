@@ -10,8 +10,8 @@ from coterie.contracts import Array
 from coterie.kernels import FreeKernel
 from coterie.kernels.arithmetic import squared_distances
 from coterie.kernels.arm import Stationary
-from coterie.kernels.graph import graph_kernel
-from coterie.kernels.groups import group_kernel
+from coterie.kernels.graph_kernel import graph_kernel
+from coterie.kernels.group_kernel import group_kernel
 from coterie.kernels.joint import JointKernel, pool_kernel
 from coterie.models import ENGINES, make_model
 from coterie.models.choose import ALL_ENGINES

@@ -1,6 +1,6 @@
 """Numbers only: factor, append, rank-k update, solve, log-determinant."""
 
-from coterie.algebra.blocks import BlockWeights
+from coterie.algebra.block_weights import BlockWeights
 from coterie.algebra.covariance import PendingCovariance
 from coterie.algebra.factor import JitterLog, cholesky, log_det_of_factor, mirror, solve_lower
 from coterie.algebra.failures import CoterieError, FactorisationError, NumericalError

@@ -43,22 +43,28 @@ def is_on_disk() -> bool:
 
 
 @compiled
-def _step(row: Any, diagonal: float, block: int, inverse: Any, out: Any) -> None:
-    """Writes what a user's weights move by, for the residual of their row to vanish."""
-    width = row.shape[0]
+def _step(residual: Any, diagonal: float, block: int, inverse: Any, out: Any) -> None:
+    """Writes what a user's weights move by, for their residual to vanish: a vector, or a column for each right side."""
+    width = residual.shape[0]
+    if residual.ndim == 2:  # known when it is compiled
+        if block < 0:
+            out[:] = residual / diagonal
+        else:
+            np.dot(inverse[block], residual, out)
+        return
     if block < 0:
         for k in range(width):
-            out[k] = row[k] / diagonal
+            out[k] = residual[k] / diagonal
         return
     for k in range(width):
         total = 0.0
         for j in range(width):
-            total += inverse[block, k, j] * row[j]
+            total += inverse[block, k, j] * residual[j]
         out[k] = total
 
 
 @compiled
-def push_local(
+def push_residuals(
     starts: Any,
     ends: Any,
     indices: Any,
@@ -81,11 +87,13 @@ def push_local(
     """Pushes until no residual exceeds threshold * shape, or the work reaches `most`; False if room or a block lacks.
 
     A row of `solution`, `residual` and `bound` (never below the norm of the residual) is a user who was reached:
-    `nodes` names them and `place` finds them. `marks` holds how many there are, the ring's head and length, and the
-    work done: one for each push and each edge it goes along. Called again with more room it goes on where it stopped.
+    `nodes` names them and `place` finds them. Rows are vectors, or matrices for a block of right-hand sides. `marks`
+    holds how many there are, the ring's head and length, and the work done: one for each push and each edge it goes
+    along. Called again with more room it goes on where it stopped.
     """
-    width, room = solution.shape[1], nodes.shape[0]
-    step = np.empty(width)
+    room, step = nodes.shape[0], np.empty(solution.shape[1:])
+    width, moved = step.size, step.reshape(step.size)
+    solved, left = solution.reshape(solution.shape[0], width), residual.reshape(solution.shape[0], width)
     while marks[2] > 0 and marks[3] < most:
         here = ring[marks[1]]
         user = nodes[here]
@@ -94,16 +102,16 @@ def push_local(
         marks[1] = (marks[1] + 1) % room
         marks[2] -= 1
         waiting[here] = False
-        bound[here] = _norm(residual[here])
+        bound[here] = _norm(left[here])
         if bound[here] <= threshold * shape[user]:
             continue
         marks[3] += 1 + ends[user] - starts[user]
         _step(residual[here], diagonal[user], slot[user], inverse, step)
         for k in range(width):
-            solution[here, k] += step[k]
-            residual[here, k] = 0.0
+            solved[here, k] += moved[k]
+            left[here, k] = 0.0
         bound[here] = 0.0
-        size = _norm(step)
+        size = _norm(moved)
         for edge in range(starts[user], ends[user]):
             other, weight = indices[edge], weights[edge]
             there = place[other]
@@ -111,12 +119,12 @@ def push_local(
                 there = marks[0]
                 marks[0] += 1
                 place[other], nodes[there] = there, other
-                solution[there] = 0.0
-                residual[there] = 0.0
+                solved[there] = 0.0
+                left[there] = 0.0
                 bound[there] = 0.0
                 waiting[there] = False
             for k in range(width):
-                residual[there, k] += weight * step[k]
+                left[there, k] += weight * moved[k]
             bound[there] += weight * size
             if not waiting[there] and bound[there] > threshold * shape[other]:
                 waiting[there] = True
@@ -126,71 +134,25 @@ def push_local(
 
 
 @compiled
-def push_block(
-    starts: Any,
-    ends: Any,
-    indices: Any,
-    weights: Any,
-    diagonal: Any,
-    shape: Any,
-    slot: Any,
-    inverse: Any,
-    threshold: float,
-    most: int,
-    place: Any,
-    nodes: Any,
-    solution: Any,
-    residual: Any,
-    bound: Any,
-    ring: Any,
-    waiting: Any,
-    marks: Any,
-) -> bool:
-    """The same for a whole block of right-hand sides at once: rows of `solution` and `residual` are matrices."""
-    width, room = solution.shape[1], nodes.shape[0]
-    step = np.empty((width, width))
-    while marks[2] > 0 and marks[3] < most:
-        here = ring[marks[1]]
+def read_solution(
+    nodes: Any, count: int, solution: Any, residual: Any, left: Any, reach: Any
+) -> tuple[float, float, float, float]:
+    """Returns <z, r>, <r, r>, <z, R> and sum_v |r_v| reach_v over the users that a solve has reached.
+
+    z and r are rows of `solution` and `residual`, the users of which `nodes` names; R is `left`, a row for each user.
+    """
+    width = solution.shape[1]
+    cross = rest = shift = mass = 0.0
+    for here in range(count):
         user = nodes[here]
-        if slot[user] == LACKING or marks[0] + ends[user] - starts[user] > room:
-            return False
-        marks[1] = (marks[1] + 1) % room
-        marks[2] -= 1
-        waiting[here] = False
-        bound[here] = _norm(residual[here].reshape(width * width))
-        if bound[here] <= threshold * shape[user]:
-            continue
-        marks[3] += 1 + ends[user] - starts[user]
-        if slot[user] < 0:
-            for k in range(width):
-                for j in range(width):
-                    step[k, j] = residual[here, k, j] / diagonal[user]
-        else:
-            np.dot(inverse[slot[user]], residual[here], step)
-        solution[here] += step
-        residual[here] = 0.0
-        bound[here] = 0.0
-        size = _norm(step.reshape(width * width))
-        for edge in range(starts[user], ends[user]):
-            other, weight = indices[edge], weights[edge]
-            there = place[other]
-            if there < 0:
-                there = marks[0]
-                marks[0] += 1
-                place[other], nodes[there] = there, other
-                solution[there] = 0.0
-                residual[there] = 0.0
-                bound[there] = 0.0
-                waiting[there] = False
-            for k in range(width):
-                for j in range(width):
-                    residual[there, k, j] += weight * step[k, j]
-            bound[there] += weight * size
-            if not waiting[there] and bound[there] > threshold * shape[other]:
-                waiting[there] = True
-                ring[(marks[1] + marks[2]) % room] = there
-                marks[2] += 1
-    return True
+        square = 0.0
+        for k in range(width):
+            cross += solution[here, k] * residual[here, k]
+            shift += solution[here, k] * left[user, k]
+            square += residual[here, k] * residual[here, k]
+        rest += square
+        mass += square**0.5 * reach[user]
+    return cross, rest, shift, mass
 
 
 @compiled

@@ -49,7 +49,15 @@ def check_whole(name: str, value: Any, *, least: int = 1) -> None:
         raise ParameterError(f"{name} is {value!r}", f"it is a whole number >= {least}", "Pass one, or leave it out")
 
 
-def check_flag(name: str, value: Any) -> None:
-    """Raises if a value is neither True nor False."""
-    if not isinstance(value, bool):
-        raise ParameterError(f"{name} is {value!r}", "it is True or False", "Choose one, or leave it out")
+def checked_positive(name: str, value: Any) -> float:
+    """Returns the value as a float, or raises if it is not a finite number > 0."""
+    if is_number(value) and value > 0:
+        return float(value)
+    raise ParameterError(f"{name} is {value!r}", "it is a finite number > 0", "Choose 0.1, or leave it out")
+
+
+def checked_flag(name: str, value: Any) -> bool:
+    """Returns the value if it is True or False, and raises otherwise."""
+    if isinstance(value, bool):
+        return value
+    raise ParameterError(f"{name} is {value!r}", "it is True or False", "Choose one, or leave it out")

@@ -57,6 +57,9 @@ class EvaluatedPool(OnPool):
         array([[2., 0.]])
     """
 
+    only_engine = "local"
+    why_only = "no matrix over all users or arms is to be made"
+
     def __init__(self, user_cov: Array, arm_kernel: ArmKernel, features: Array) -> None:
         self.user_cov = user_cov
         self._take_arms(arm_kernel, features)

@@ -1,4 +1,4 @@
-"""A shape of residuals that lets hubs wait, kept true while edges change.
+"""Tolerances of residuals that are larger at hubs, and their supersolution, kept true while edges change.
 
 With null the vector for which L_rho null = ridge null, write reach = null ratio and shape = null share. Then
 L_rho reach >= shape says share <= lift / scale + ridge ratio, with lift = L ratio (L combinatorial) and scale 1, or the
@@ -13,7 +13,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.graphs.versions import Edit
-from coterie.kernels.rows import GrowingRows, Room
+from coterie.kernels.growing_rows import GrowingRows, Room
 
 LEAST_SHARE = 0.5
 MOST_TURNS = 200

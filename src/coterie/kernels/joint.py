@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,8 +72,14 @@ class JointKernel(ABC):
     """K((x, u), (x', u')) = user_cov[u, u'] * K_x(x, x'), on arrays of users and arms.
 
     Arms are whatever the subclass indexes by: rows of a pool, or feature vectors.
+
+    Attributes:
+        only_engine: The one engine that can use it, where there is only one.
+        why_only: Why that is so.
     """
 
+    only_engine: ClassVar[str | None] = None
+    why_only: ClassVar[str] = ""
     user_cov: Array
 
     @property

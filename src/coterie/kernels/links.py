@@ -44,7 +44,7 @@ class GraphCovariance:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Edges:
+class AddedEdges:
     """Weight that is added between rows of users, which may be newcomers' rows."""
 
     rows: Index
@@ -82,7 +82,7 @@ class Link:
 
 
 def make_link(
-    form: GraphCovariance, user_cov: Array, laplacian: sp.csr_array, edges: Edges, *, newcomers: int
+    form: GraphCovariance, user_cov: Array, laplacian: sp.csr_array, edges: AddedEdges, *, newcomers: int
 ) -> Link | None:
     """Returns what added edges do to a covariance of this form; none if it cannot be told to full accuracy.
 
@@ -98,7 +98,7 @@ def make_link(
         newcomers: How many users are new.
 
     Examples:
-        >>> edges = Edges(rows=np.array([0]), others=np.array([1]), weights=np.array([1.0]))
+        >>> edges = AddedEdges(rows=np.array([0]), others=np.array([1]), weights=np.array([1.0]))
         >>> link = make_link(GraphCovariance(ridge=0.5), np.eye(1) / 0.5, sp.csr_array((2, 2)), edges, newcomers=1)
         >>> link.user_cov.round(3)
         array([[1.2, 0.8],

@@ -1,11 +1,13 @@
 """The contract of every model, and the checks at its doors."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from math import inf, log1p
-from typing import Any, ClassVar, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array, Drift
 from coterie.errors import FAILURES, DimensionError, NumericalError, ParameterError, PrecisionError, RewardError
@@ -16,6 +18,7 @@ from coterie.kernels.links import Link
 from coterie.models.history import History
 
 Index = NDArray[np.intp]
+SolveProgress = Callable[[int, float], None]  # the number of a step, and how far above the threshold the residual is
 
 DRIFT_TOLERANCE = 1e-8
 SAME, EPS = 1e-7, 2.3e-16
@@ -74,13 +77,31 @@ class Replica(Protocol):
         ...
 
 
+class CertifiedBelief(NamedTuple):
+    """Mean and an upper bound of the std of each candidate, and whether the highest score is proven to be so."""
+
+    mean: Array
+    std: Array
+    certain: bool
+
+
 class Model(ABC):
     """A belief over users x arms: mean, variance and covariance of the reward function.
 
     Users are integers 0 to n_users - 1; arms are rows of the pool, or vectors where the kernel has no pool. `predict`
     and `update` check what they are given; `read` and `learn` trust it.
+
+    Attributes:
+        can_fit: Whether `fit` learns many rewards by one solve.
+        certifies: Whether `read_certain` can prove which candidate scores highest.
+        follows_graph: Whether `regraph` takes every change of the graph that is one of edits.
+        has_cheap_means: Whether `read_means` of many users costs far less than their stds.
     """
 
+    can_fit: ClassVar[bool] = False
+    certifies: ClassVar[bool] = False
+    follows_graph: ClassVar[bool] = False
+    has_cheap_means: ClassVar[bool] = False
     engine: ClassVar[str]
     near: ClassVar[float] = inf  # how far off a belief may be that is told by its history, its kernel being known
 
@@ -114,6 +135,18 @@ class Model(ABC):
         both = [self.read(user, arms) for user in users.tolist()]
         return np.array([mean for mean, _ in both]), np.array([std for _, std in both])
 
+    def read_means(self, users: Index, arms: Any) -> Array:
+        """Returns the means of the same arms for several users, a row each, and leaves no trace."""
+        return np.array([self.peek(user, arms)[0] for user in users.tolist()])
+
+    def std_bound(self, user: int, arms: Any) -> Array:
+        """Returns an upper bound of the std, where an engine has one that costs less than `peek`; else the std."""
+        return self.peek(user, arms)[1]
+
+    def read_certain(self, user: int, arms: Any, factor: float) -> CertifiedBelief:  # noqa: ARG002 - proves nothing
+        """Returns mean and std, and whether the highest mean + factor * std is proven to be the exact belief's."""
+        return CertifiedBelief(*self.read(user, arms), certain=False)
+
     @abstractmethod
     def read_covariance(self, user: int, arms: Any) -> Array:
         """Returns the joint covariance for a user and arms that were checked already."""
@@ -129,6 +162,14 @@ class Model(ABC):
     @abstractmethod
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Learns many rewards at once; the same belief as one by one; on an error nothing has changed."""
+
+    def fit(self, rows: History, progress: SolveProgress | None = None) -> int:
+        """Learns many rewards by one solve and returns how many steps that took; only where `can_fit`."""
+        raise NotImplementedError(self.engine)
+
+    def new_history(self, users: Any, arms: Any, rewards: Any, weights: Array) -> History:
+        """Returns rewards, each counting as much as its weight, in the form in which this engine keeps its history."""
+        return History.weighted(users, arms, rewards, weights)
 
     @abstractmethod
     def relearn(self, history: History) -> None:
@@ -242,6 +283,15 @@ class Model(ABC):
     def prior_cross(self, users: Index, arms: Any, others: Index, other_arms: Any) -> Array:
         """Returns the prior covariance of pairs with other pairs that this model computes with; a row for each pair."""
         return self.kernel.cross(users, arms, others, other_arms)
+
+    def reward_weights(self, user: int, arm: int, users: Index, arms: Index, counts: Array) -> tuple[Array, Array]:
+        """Returns the weight of each pair's mean reward in the mean of one pair, and what it were without others' data.
+
+        The posterior mean is k' (K + N)^-1 y. O(k^3) for k pairs.
+        """
+        rows, alone = (users, arms, counts, user, arm), self.kernel.with_users_alone()
+        found = _reward_weights(self.prior_cross, self.noise_var, *rows)
+        return found, _reward_weights(alone.cross, self.noise_var, *rows)
 
     def prior_std(self, user: int, arms: Any = None) -> Array:
         """Returns the std of these arms before any observation."""
@@ -358,6 +408,19 @@ class Model(ABC):
     def _check_dimension(self, shape: tuple[int, ...]) -> None:
         if shape and self.history.arms and shape != self.history.arms[0].shape:
             raise _dimensions_differ(shape[0], self.history.arms[0].size)
+
+
+def _reward_weights(
+    prior: Callable[..., Array], noise_var: float, users: Index, arms: Index, counts: Array, user: int, arm: int
+) -> Array:
+    """Returns the weight of each pair's mean reward in the posterior mean of one pair; 0 where nothing counts."""
+    out = np.zeros(len(counts))
+    kept = counts > 0
+    if kept.any():
+        gram = prior(users[kept], arms[kept], users[kept], arms[kept]) + np.diag(noise_var / counts[kept])
+        cross = prior(np.array([user]), np.array([arm]), users[kept], arms[kept])[0]
+        out[kept] = cho_solve(cho_factor(gram, lower=True), cross)
+    return out
 
 
 def _dimensions_differ(given: int, known: int) -> DimensionError:

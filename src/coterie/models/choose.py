@@ -8,9 +8,6 @@ import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.errors.checks import check_whole
-from coterie.kernels.additive import EvaluatedPool
-from coterie.kernels.graph import GraphKernel
-from coterie.kernels.groups import GroupKernel
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
 from coterie.models.costs import exact_cost, grid_cost, linear_cost
@@ -87,12 +84,8 @@ def choose_engine(
         >>> choose_engine(PoolKernel(np.ones((200, 200)), np.eye(50))).engine     # 200 users who are one
         'grid'
     """
-    if isinstance(kernel, EvaluatedPool):
-        return EngineChoice("local", "chosen because no matrix over all users or arms is to be made")
-    if isinstance(kernel, GraphKernel):
-        return EngineChoice("sparse", "chosen because the graph itself stands for the covariance of all users")
-    if isinstance(kernel, GroupKernel):
-        return EngineChoice("groups", "chosen because groups of users share nothing, so each has a small belief alone")
+    if kernel.only_engine is not None:
+        return EngineChoice(kernel.only_engine, f"chosen because {kernel.why_only}")
     if not isinstance(kernel, PoolKernel):
         return EngineChoice("exact", "chosen because there is no pool of arms")
     smaller = merged(kernel)[1] if refresh_every is None else kernel
@@ -236,6 +229,16 @@ def restore_model(state: dict[str, Any], kernel: JointKernel) -> Model:
         (array([0., 1.]), True)
     """
     return ALL_ENGINES[state["engine"]].restored(state, kernel)
+
+
+def default_options(engine: str) -> dict[str, Any]:
+    """Returns what the options of an engine are where nobody names them.
+
+    Examples:
+        >>> default_options("sparse")["eps"]
+        0.1
+    """
+    return dict(ALL_ENGINES[engine].__init__.__kwdefaults__ or {})
 
 
 def only_limit(engine_options: Mapping[str, Any] | None) -> int | None:

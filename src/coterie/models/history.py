@@ -126,6 +126,15 @@ class History:
         out.rekey(key)
         return out
 
+    @classmethod
+    def weighted(cls, users: Any, arms: Any, rewards: Any, weights: Array) -> Self:
+        """Returns the history in which each reward counts as much as its weight says; none for weight 0."""
+        out = cls()
+        for user, arm, reward, weight in zip(users, arms, rewards, weights.tolist(), strict=True):
+            if weight > 0:
+                out.add((user, arm), user, arm, reward, weight=weight)
+        return out
+
     def user_array(self) -> Index:
         """Returns the users of the rows."""
         return np.array(self.users, dtype=np.intp)

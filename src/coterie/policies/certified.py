@@ -5,7 +5,6 @@ from typing import Any
 
 from coterie.contracts import Choice
 from coterie.errors import ParameterError
-from coterie.models import SparseModel
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import Score, Scored
 from coterie.policies.rules.widths import Width
@@ -24,7 +23,7 @@ class CertifiedPolicy(Policy):
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         model, width = self._model, self.width
-        if self.doubt is not None or not isinstance(model, SparseModel) or callable(width):
+        if self.doubt is not None or not model.certifies or callable(width):
             return super()._decide(row, arms, number)._replace(certain=False)
         slope = float(self._score.slope(width, model))
         mean, std, certain = model.read_certain(row, arms, slope)

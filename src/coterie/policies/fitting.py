@@ -8,9 +8,8 @@ from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
-from coterie.models import History, Model, SparseModel
-from coterie.models.engines.sparse.batch import Columns, collapsed
-from coterie.models.engines.sparse.table import COLUMNS, Table
+from coterie.models import History, Model
+from coterie.models.engines.sparse.reward_table import COLUMNS, Columns, RewardTable, collapsed
 
 WAITING = 2**22  # rows, before they are collapsed
 Batch = tuple[Any, Any, Any]
@@ -57,10 +56,12 @@ class Gathered:
             self._collapse()
         return rows, columns, values
 
-    def table(self) -> Table:
+    def table(self) -> RewardTable:
         """Returns all of them."""
         self._collapse()
-        return Table.from_columns({"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms))
+        return RewardTable.from_columns(
+            {"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms)
+        )
 
     def history(self) -> History:
         """Returns all of them as a plain history."""
@@ -97,7 +98,7 @@ def fit_model(
     less: float = 0.0,
 ) -> int:
     """Learns all batches, rewards less a number, by one solve for all users; returns how many rewards that were."""
-    if not isinstance(model, SparseModel):
+    if not model.can_fit:
         raise ParameterError(
             f"a fit was asked for on engine {model.engine!r}",
             "one solve for all users is what 'sparse' does",

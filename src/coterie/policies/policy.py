@@ -20,7 +20,6 @@ from coterie.errors import (
 )
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
-from coterie.kernels.graph import GraphKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
@@ -261,7 +260,7 @@ class Policy(Naming):
         nothing has changed: make a policy on that graph, and let it learn them. On `sparse` any edges may change, at a
         cost that does not depend on the number of users, if the graph was made from this policy's by edits.
         """
-        if isinstance(self._model.kernel, GraphKernel):
+        if self._model.follows_graph:
             return self._regraph(graph)
         link = link_between(self.graph, graph, self._form(), self._model) if self.collapses else None
         if link is None or not self._model.relink(link):

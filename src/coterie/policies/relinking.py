@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from coterie.graphs import UserGraph
 from coterie.kernels import PoolKernel
-from coterie.kernels.links import Edges, GraphCovariance, Link, make_link
+from coterie.kernels.links import AddedEdges, GraphCovariance, Link, make_link
 from coterie.models import Model
 from coterie.models.choose import SMALL_GRID
 
@@ -29,13 +29,13 @@ def link_between(before: UserGraph, after: UserGraph, form: GraphCovariance | No
     return make_link(form, kernel.user_cov, laplacian, edges, newcomers=newcomers)
 
 
-def added_edges(before: UserGraph, after: UserGraph) -> Edges | None:
+def added_edges(before: UserGraph, after: UserGraph) -> AddedEdges | None:
     """Returns the weight that was added to edges; none if some was taken away. O(edges).
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
         >>> added_edges(graph, graph.add_user("cy", {"bo": 2.0})[0])
-        Edges(rows=array([1]), others=array([2]), weights=array([2.]))
+        AddedEdges(rows=array([1]), others=array([2]), weights=array([2.]))
         >>> added_edges(graph, graph.set_edge("ana", "bo", 0.5)[0]) is None
         True
     """
@@ -45,6 +45,6 @@ def added_edges(before: UserGraph, after: UserGraph) -> Edges | None:
     changed = np.flatnonzero(more.data)
     if (more.data[changed] < 0).any():
         return None
-    return Edges(
+    return AddedEdges(
         rows=more.row[changed].astype(np.intp), others=more.col[changed].astype(np.intp), weights=more.data[changed]
     )

@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.models import History
-from coterie.models.engines.sparse.batch import collapsed
-from coterie.models.engines.sparse.table import COLUMNS, Table
+from coterie.models import History, Model
 
 Index = NDArray[np.intp]
 
@@ -69,21 +67,13 @@ class Events:
         rewards[event] = reward
         return Events(self.users, self.arms, rewards)
 
-    def table(self, weights: Array, n_users: int, n_arms: int) -> Table:
-        """Returns what `history` does as the table of engine "sparse", without a Python object for each row."""
-        kept = np.flatnonzero(weights > 0)
-        columns = (np.array(self.users)[kept], np.array(self.arms)[kept], weights[kept], np.array(self.rewards)[kept])
-        named = dict(zip(COLUMNS, (*columns, np.zeros(len(kept))), strict=True))
-        return Table.from_columns({"n_observations": len(kept), **collapsed(named, n_arms)}, n_users, n_arms)
+    def history(self, weights: Array, model: Model | None = None) -> History:
+        """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0.
 
-    def history(self, weights: Array) -> History:
-        """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0."""
-        history = History()
-        together = zip(self.users, self.arms, self.rewards, weights.tolist(), strict=True)
-        for user, arm, reward, weight in together:
-            if weight > 0:
-                history.add((user, arm), user, arm, reward, weight=weight)
-        return history
+        It has the form in which a model keeps it, if one is given.
+        """
+        make = History.weighted if model is None else model.new_history
+        return make(self.users, self.arms, self.rewards, weights)
 
     def kept(self, users: dict[int, int], arms: dict[int, int]) -> tuple["Events", dict[int, int]]:
         """Returns the events in new rows, without those of users and arms that are gone, and their new places."""

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 from coterie.errors import FAILURES, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models import History, SparseModel, make_model
+from coterie.models import History, make_model
 from coterie.policies import Policy
 from coterie.policies.auto import AutoPolicy
 from coterie.policies.fitting import Progress
@@ -144,10 +144,7 @@ class Learned:
         return count
 
     def _collapsed(self, policy: Policy, events: Events) -> History:
-        weights = self.memory.weights(len(events))
-        if isinstance(policy.model, SparseModel):
-            return events.table(weights, policy.model.n_users, policy.model.kernel.n_arms)
-        return events.history(weights)
+        return events.history(self.memory.weights(len(events)), policy.model)
 
     def learn(self, user: int, arm: int, value: float) -> None:
         """Learns a reward."""

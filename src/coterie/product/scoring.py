@@ -9,7 +9,6 @@ import numpy as np
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import ParameterError
 from coterie.errors.checks import check_whole
-from coterie.models import SparseModel
 from coterie.models.base import Index
 from coterie.policies import Policy
 from coterie.policies.naming import as_list
@@ -102,7 +101,7 @@ class _Scorer:
     def _beliefs(self, rows: Index) -> tuple[Array, Array]:
         """Returns means, and stds where the order depends on them, else nothing there."""
         model, nothing = self.policy.model, np.zeros((0, 0))
-        if isinstance(model, SparseModel):
+        if model.has_cheap_means:
             mean = model.read_means(rows, self._columns) + getattr(self.policy, "centre", 0.0)
             every = np.broadcast_to(np.arange(len(self._columns)), mean.shape)
             return mean, self._stds(rows, every) if self._by_ucb else nothing
@@ -113,7 +112,7 @@ class _Scorer:
     def _stds(self, rows: Index, chosen: Index) -> Array:
         """Returns the stds of each user's chosen arms."""
         model = self.policy.model
-        if isinstance(model, SparseModel):
+        if model.has_cheap_means:
             columns = self._columns[chosen]
             return np.array([model.std_bound(row, each) for row, each in zip(rows.tolist(), columns, strict=True)])
         return np.take_along_axis(self._beliefs(rows)[1], chosen, axis=1)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from coterie.contracts import UserId
+from coterie.contracts import VERSION, UserId
 from coterie.errors import StoreError
 from coterie.kernels import Heat, SpectralRBF
 from coterie.policies.following.schedules import SpectralSchedule
@@ -48,10 +48,8 @@ Pilot = dict[str, list[tuple[dict[str, Any], float]]]
 
 def versions() -> dict[str, str]:
     """Returns what results depend on beside the study and the processor: versions."""
-    from coterie import __version__
-
     python = f"{sys.version_info.major}.{sys.version_info.minor}.{sys.version_info.micro}"
-    core = {"coterie": __version__, "python": python, "numpy": np.__version__, "scipy": scipy.__version__}
+    core = {"coterie": VERSION, "python": python, "numpy": np.__version__, "scipy": scipy.__version__}
     return {**core, "pyarrow": metadata.version("pyarrow")}
 
 

@@ -5,7 +5,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ParameterError
-from coterie.kernels.graph import arm_features, graph_kernel
+from coterie.kernels.arm_features import arm_features
+from coterie.kernels.graph_kernel import graph_kernel
 
 POOL = ct.ArmPool(np.random.default_rng(0).normal(size=(40, 3)))
 

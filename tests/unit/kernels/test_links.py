@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.kernels.links import Edges, GraphCovariance, Link, make_link
+from coterie.kernels.links import AddedEdges, GraphCovariance, Link, make_link
 from coterie.policies.relinking import added_edges
 from strategies import Array, graphs
 
@@ -77,6 +77,6 @@ def test_edges_that_are_taken_away_have_no_link() -> None:
 
 @pytest.mark.parametrize("weight", [1e-310, 5e-324, 1e12, 1e100])
 def test_edges_of_extreme_weight_have_no_link(weight: float) -> None:
-    edges = Edges(rows=np.array([0]), others=np.array([1]), weights=np.array([weight]))
+    edges = AddedEdges(rows=np.array([0]), others=np.array([1]), weights=np.array([weight]))
     form = GraphCovariance(ridge=0.1)
     assert make_link(form, 10.0 * np.eye(2), sp.csr_array((2, 2)), edges, newcomers=0) is None

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from coterie.errors import DimensionError, KernelError, ParameterError
 from coterie.kernels import ArmPool, Distinct, Linear, PoolKernel, SquaredExponential
-from coterie.kernels.groups import GroupKernel, group_kernel
+from coterie.kernels.group_kernel import GroupKernel, group_kernel
 from coterie.models import DenseModel, Model, make_model, restore_model
 from coterie.models.engines.groups import GroupsModel
 

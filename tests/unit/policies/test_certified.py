@@ -9,9 +9,9 @@ import coterie as ct
 from coterie.errors import ParameterError
 from coterie.graphs.families import FAMILIES
 from coterie.kernels import PoolKernel
-from coterie.kernels.graph import graph_kernel
+from coterie.kernels.graph_kernel import graph_kernel
 from coterie.models import SparseModel, make_model
-from coterie.models.engines.sparse import certainty
+from coterie.models.engines.sparse import certify, error_bounds
 from coterie.policies.certified import CertifiedPolicy
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import ucb
@@ -86,10 +86,11 @@ def test_what_is_certain_is_the_exact_choice(family: str, ridge: float) -> None:
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_what_pushes_alone_prove_is_the_exact_choice(ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certainty, "FEW", 0)
+    for module in (certify, error_bounds):
+        monkeypatch.setattr(module, "FEW", 0)
     certified, exact = make_pair(ct.make_graph("sbm", 60, seed=1), "linear", ridge, eps=0.02)
     assert isinstance(certified.model, SparseModel)
-    certified.model._residual.few = False
+    certified.model._posterior.solves_globally = False
     n_certain, wrong = play(certified, exact, 60)
     assert not wrong
     assert n_certain >= 40

@@ -9,7 +9,7 @@ import pytest
 
 import coterie as ct
 from coterie.kernels import PoolKernel
-from coterie.kernels.graph import graph_kernel
+from coterie.kernels.graph_kernel import graph_kernel
 from coterie.models import Model, SparseModel, make_model
 from coterie.policies.rules.propensity import joint_thompson_probabilities, thompson_probabilities
 

@@ -10,7 +10,7 @@ from coterie.algebra import BlockWeights
 from coterie.algebra.gaps import gap
 from coterie.contracts import Array
 from coterie.errors import ParameterError
-from coterie.kernels.groups import GroupKernel
+from coterie.kernels.group_kernel import GroupKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import Seen, gap_of_weights
 from coterie.models.base import Index

@@ -9,10 +9,10 @@ from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
-from coterie.kernels.graph import MAX_FEATURES
+from coterie.kernels.arm_features import MAX_FEATURES
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
-from coterie.models.large import Sizes, is_for_sparse
 from coterie.models.memory import check_users_fit
+from coterie.models.sparse_choice import GraphSizes, choose_sparse
 
 FEATURE_OPTIONS = ("feature_error", "max_features")
 
@@ -42,17 +42,17 @@ def suited_engine(
     for name, value in (("expected_rounds", expected_rounds), ("memory_limit", limit)):
         if value is not None:
             check_whole(name, value)
-    verdict = is_for_sparse(
+    verdict = choose_sparse(
         sizes_of(users, graph, arm_kernel, arms), expected_rounds=expected_rounds, memory_limit=limit
     )
     return ("sparse" if verdict.sparse else engine), verdict.why
 
 
-def sizes_of(users: Green, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool) -> Sizes:
+def sizes_of(users: Green, graph: UserGraph, arm_kernel: ArmKernel, arms: ArmPool) -> GraphSizes:
     """Returns what the choice depends on; O(users). A kernel that is not linear may need all features it can have."""
     own = arms.dimension + 1 if isinstance(arm_kernel, Linear) else MAX_FEATURES
     diagonal = 1.0 if users.normalised else float(np.mean(graph.degrees))
-    return Sizes(
+    return GraphSizes(
         n_users=graph.n_users,
         n_edges=graph.n_edges,
         n_arms=len(arms),

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from coterie.errors import ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import AllOnes, ArmPool, Independent, UserKernel
-from coterie.kernels.graph import MOST_EIGEN
+from coterie.kernels.arm_features import MOST_EIGEN
 from coterie.policies.following.joined import ALL_JOINED
 
 Labels = NDArray[np.int64]

@@ -9,8 +9,8 @@ from coterie.errors.checks import is_number
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
-from coterie.kernels.graph import GraphKernel, graph_kernel
-from coterie.kernels.groups import group_kernel
+from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
+from coterie.kernels.group_kernel import group_kernel
 from coterie.models import Model, make_model
 from coterie.models.choose import LARGE_ENGINES, only_limit
 from coterie.models.engines.local import LocalModel

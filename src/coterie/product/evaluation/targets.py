@@ -9,7 +9,6 @@ from coterie.contracts import Array
 from coterie.errors import ParameterError, UnknownArmError, UnknownUserError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.models import SparseModel
 from coterie.policies import Policy
 from coterie.product.evaluation.asked import Progress, silent
 from coterie.product.evaluation.estimators import Terms, accepted
@@ -41,11 +40,8 @@ def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
         users = [policy.graph.user_at(row) for row in log.users.tolist()]
         policy.update_many(users, [policy.arms.ids[row] for row in log.arms.tolist()], rewards.tolist())
         return policy
-    events, weights, model = Events.of(log.users, log.arms, rewards), np.ones(len(log)), policy.model
-    if isinstance(model, SparseModel):
-        policy.relearn(events.table(weights, model.n_users, model.kernel.n_arms))
-    else:
-        policy.relearn(events.history(weights))
+    events = Events.of(log.users, log.arms, rewards)
+    policy.relearn(events.history(np.ones(len(log)), policy.model))
     return policy
 
 

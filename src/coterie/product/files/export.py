@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from coterie.contracts import VERSION
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import not_written, sync_folder
@@ -70,8 +71,6 @@ def _rename(partial: Path, folder: Path) -> None:
 
 def _parts(bandit: Bandit) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the JSON and the arrays, all of the same moment."""
-    from coterie import __version__
-
     with bandit.frozen():
         belief = _belief(bandit)  # first, for it brings the weights of older rewards up to date
         with bandit.frozen() as parts:
@@ -84,7 +83,7 @@ def _parts(bandit: Bandit) -> tuple[dict[str, Any], dict[str, Any]]:
         "pending": len(arrays["pending"]),
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
-    state = {"coterie": __version__, "counts": counts, **plain, "belief_is_exported": bool(belief)}
+    state = {"coterie": VERSION, "counts": counts, **plain, "belief_is_exported": bool(belief)}
     return state, {name: arrays[name] for name in PLAIN_ARRAYS} | belief
 
 

@@ -26,6 +26,7 @@ from uuid import uuid4
 import numpy as np
 import scipy
 
+from coterie.contracts import VERSION
 from coterie.errors import JournalError
 from coterie.kernels import ArmPool
 from coterie.policies.naming import as_list
@@ -229,9 +230,7 @@ def _held(path: Path) -> int:
 
 def versions() -> dict[str, str]:
     """Returns the versions that a decision's last bit may depend on."""
-    from coterie import __version__
-
-    return {"coterie": __version__, "numpy": np.__version__, "scipy": scipy.__version__}
+    return {"coterie": VERSION, "numpy": np.__version__, "scipy": scipy.__version__}
 
 
 def decisions_in(given: Any) -> list[Decision]:

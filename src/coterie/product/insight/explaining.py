@@ -1,6 +1,5 @@
 """Why the bandit believes what it believes: which users, arms and rewards moved an estimate, and by how much."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,8 +7,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from coterie.contracts import ArmId, Array, UserId
-from coterie.models import Model, SparseModel
-from coterie.models.base import Index
+from coterie.models import Model
 from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
 from coterie.product.events import Events
@@ -122,12 +120,7 @@ def contributions(
     shares = np.divide(weights, counts[rows], out=np.zeros_like(weights), where=counts[rows] > 0)
     values = np.array(events.rewards) - level
     means = np.bincount(rows, weights=shares * values, minlength=len(pairs))
-    if isinstance(model, SparseModel):
-        pulled, own = model.pulls(user, arm, pairs // size, pairs % size, counts)
-        return pulled[rows] * shares * values, float(own @ means)
-    pair_weights = _weights(model.prior_cross, model.noise_var, pairs // size, pairs % size, counts, user, arm)
-    alone = model.kernel.with_users_alone()
-    own = _weights(alone.cross, model.noise_var, pairs // size, pairs % size, counts, user, arm)
+    pair_weights, own = model.reward_weights(user, arm, pairs // size, pairs % size, counts)
     return pair_weights[rows] * shares * values, float(own @ means)
 
 
@@ -169,19 +162,6 @@ def _alone(policy: BernoulliPolicy, user: int, arm: int) -> float:
     solved = cho_solve(cho_factor(gram + np.diag(1 / sites.precision), lower=True), np.c_[sites.values, cross])
     mean, spread = cross @ solved[:, 0], np.sqrt(np.maximum(prior**2 - cross @ solved[:, 1], 0.0))
     return float(probabilities(np.array([policy.centre + mean]), spread)[0][0])
-
-
-def _weights(
-    prior: Callable[..., Array], noise_var: float, users: Index, arms: Index, counts: Array, user: int, arm: int
-) -> Array:
-    """Returns the weight of each pair's mean reward in the posterior mean of one pair; 0 where nothing counts."""
-    out = np.zeros(len(counts))
-    kept = counts > 0
-    if kept.any():
-        gram = prior(users[kept], arms[kept], users[kept], arms[kept]) + np.diag(noise_var / counts[kept])
-        cross = prior(np.array([user]), np.array([arm]), users[kept], arms[kept])[0]
-        out[kept] = cho_solve(cho_factor(gram, lower=True), cross)
-    return out
 
 
 def totals(names: list[UserId], shares: Array) -> dict[UserId, float]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from coterie import __version__
+from coterie.contracts import VERSION
 from coterie.errors import InputError, ParameterError
 from coterie.logs.plain.reading import read_log
 from coterie.product.evaluation.asked import N_DRAWS, Asked, Target
@@ -122,7 +122,7 @@ def run_evaluate(options: argparse.Namespace) -> int:
     told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=Lines())
     print(told)
     if options.out is not None:
-        about = {"coterie": __version__, "log": str(options.log), "graph": options.graph, "notes": found.notes}
+        about = {"coterie": VERSION, "log": str(options.log), "graph": options.graph, "notes": found.notes}
         options.out.write_text(as_json(told, asked=asked, targets=targets, about=about), encoding="utf-8")
     return 0
 

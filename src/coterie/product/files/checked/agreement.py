@@ -5,9 +5,8 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import LARGEST_REWARD
-from coterie.models import SparseModel
 from coterie.models.agreement import gap_of_rows
-from coterie.models.choose import LARGE_ENGINES
+from coterie.models.choose import LARGE_ENGINES, default_options
 from coterie.product.events import Memory
 
 SAME = 1e-7  # of the largest reward
@@ -67,7 +66,7 @@ def _check_belief(saved: dict[str, Any]) -> None:
     _check(engine in ("auto", model["engine"]), f"it asks for engine {engine!r}, and has {model['engine']!r}")
     given = options.get("engine_options") or {}
     if model["engine"] == "sparse":
-        given = {name: (SparseModel.__init__.__kwdefaults__ or {})[name] for name in ACCURACIES} | given
+        given = {name: default_options("sparse")[name] for name in ACCURACIES} | given
     if engine != "auto" or model["engine"] == "sparse":
         _check(all(model.get(name, value) == value for name, value in given.items()), "its engine has other options")
     _check("kernel" in belief or "hyper" in belief or model["engine"] in LARGE_ENGINES, "its kernel is missing")

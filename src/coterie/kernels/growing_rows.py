@@ -1,0 +1,205 @@
+"""Rows of a graph's matrix with room to spare, so that users and edges join in amortised constant time."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from coterie.contracts import Array
+
+Index = NDArray[np.intp]
+GraphRows = tuple[Any, Any, Any, Any]
+
+LEAST_ROOM = 4
+SPARE = 1.25
+
+
+class Entries(NamedTuple):
+    """By how much entries of a row beside the diagonal have grown, and those of its column with them."""
+
+    row: int
+    others: Any
+    amounts: Array
+
+
+class Room:
+    """Buffers behind arrays of an owner, which get longer at their end: each doubles when it runs out."""
+
+    def __init__(self) -> None:
+        self._buffers: dict[str, Array] = {}
+
+    def lengthen(self, owner: Any, length: int, **fills: float) -> None:
+        """Makes the named arrays so long, new rows filled with these values. Amortised O(new rows)."""
+        for name, fill in fills.items():
+            array, buffer = getattr(owner, name), self._buffers.get(name)
+            if buffer is None or array.base is not buffer or len(buffer) < length:
+                buffer = self._buffers[name] = _roomy(array, 2 * length, fill)
+            setattr(owner, name, buffer[:length])
+
+
+class GrowingRows:
+    """The weights of a symmetric graph, row by row, neighbours ascending as in CSR; a full row moves to the end.
+
+    Args:
+        plain: The weights, in CSR.
+        degrees: Their row sums.
+        normalised: Whether entries are the weights over the roots of both degrees, or the weights themselves.
+
+    Attributes:
+        rows: Where each row starts and ends, neighbours, and entries; for reading.
+        degrees: The row sums.
+        changed: Whether `matrices` would give others than last time.
+    """
+
+    def __init__(self, plain: sp.csr_array, degrees: Array, *, normalised: bool) -> None:
+        self.normalised, self.changed, self._room = normalised, True, Room()
+        self._starts, self._ends = plain.indptr[:-1].copy(), plain.indptr[1:].copy()
+        self._space = self._ends - self._starts
+        self._used = int(plain.nnz)
+        room = int(SPARE * self._used) + 256
+        self._near, self._plain = _roomy(plain.indices, room, 0), _roomy(plain.data, room, 0.0)
+        self._entries = self._plain
+        self.degrees = np.array(degrees)
+        if normalised:
+            root = self._root(np.arange(len(self.degrees)))
+            owners = np.repeat(np.arange(len(root)), self._space)
+            self._entries = _roomy(plain.data / (root[owners] * root[plain.indices]), room, 0.0)
+        self._show()
+
+    def matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
+        """Returns entries and plain weights in CSR. O(edges)."""
+        sizes = self._ends - self._starts
+        indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(self._starts.dtype)
+        places = np.repeat(self._starts - indptr[:-1], sizes) + np.arange(indptr[-1])
+        shape = len(sizes), len(sizes)
+        made = [sp.csr_array((a[places], self._near[places], indptr), shape=shape) for a in self._held()]
+        self.changed = False
+        return made[0], made[-1]
+
+    def lengthen(self, n_users: int) -> None:
+        """Makes room for users, who have no edges yet. Amortised O(newcomers)."""
+        self._room.lengthen(self, n_users, _starts=0, _ends=0, _space=0, degrees=0.0)
+        self.changed = True
+        self._show()
+
+    def row(self, user: int) -> tuple[Any, Array]:
+        """Returns the neighbours of a user and their plain weights."""
+        inside = slice(self._starts[user], self._ends[user])
+        return self._near[inside].copy(), self._plain[inside]
+
+    def set_edge(self, row: int, other: int, weight: float) -> list[Entries]:
+        """Sets a weight, 0 for none, and returns which entries grew by how much."""
+        self.changed = True
+        before = self._put(row, other, weight), self._put(other, row, weight)
+        if self.normalised:
+            grown = [self._rescaled(row), self._rescaled(other)]
+        else:
+            grown = [Entries(row, np.array([other]), np.array([weight - before[0]]))]
+        if weight == 0:
+            self._drop(row, other)
+            self._drop(other, row)
+        return grown
+
+    def _put(self, row: int, other: int, weight: float) -> float:
+        """Writes one plain weight and brings the row's degree up to date; returns the weight before."""
+        place = self._find(row, other)
+        newest, known = place == self._ends[row], self._has(row, other, place)
+        before = float(self._plain[place]) if known else 0.0
+        if not known:
+            place = self._insert(row, other, place)
+        self._plain[place] = weight
+        inside = slice(self._starts[row], self._ends[row])
+        # A sum that only grows at its end needs no other terms; any other is taken anew, or rounding would pile up.
+        self.degrees[row] = self.degrees[row] + weight if newest else self._plain[inside].sum()
+        return before
+
+    def _rescaled(self, row: int) -> Entries:
+        """Divides the weights of a row by the roots of the degrees as they are now, and those of its column."""
+        inside = slice(self._starts[row], self._ends[row])
+        near = self._near[inside].copy()
+        fresh = self._plain[inside] / (self._root(np.array([row])) * self._root(near))
+        amounts = fresh - self._entries[inside]
+        self._entries[inside] = fresh
+        for other, entry in zip(near.tolist(), fresh.tolist(), strict=True):
+            self._entries[self._find(other, row)] = entry
+        return Entries(row, near, amounts)
+
+    def _root(self, users: Any) -> Array:
+        degrees = self.degrees[users]
+        return np.sqrt(np.where(degrees > 0, degrees, 1.0))
+
+    def _find(self, row: int, other: int) -> int:
+        start, end = int(self._starts[row]), int(self._ends[row])
+        return start + int(np.searchsorted(self._near[start:end], other))
+
+    def _has(self, row: int, other: int, place: int) -> bool:
+        return bool(place < self._ends[row] and self._near[place] == other)
+
+    def _insert(self, row: int, other: int, place: int) -> int:
+        """Makes a place for a neighbour, its weight 0, and returns it."""
+        if self._ends[row] - self._starts[row] == self._space[row]:
+            place += self._moved(row)
+        end = int(self._ends[row])
+        for array in (self._near, *self._held()):
+            array[place + 1 : end + 1] = array[place:end]
+            array[place] = 0
+        self._near[place] = other
+        self._ends[row] = end + 1
+        return place
+
+    def _drop(self, row: int, other: int) -> None:
+        place, end = self._find(row, other), int(self._ends[row])
+        for array in (self._near, *self._held()):
+            array[place : end - 1] = array[place + 1 : end]
+        self._ends[row] = end - 1
+
+    def _moved(self, row: int) -> int:
+        """Moves a row to the end, with twice the space, and returns by how far it moved."""
+        start, end = int(self._starts[row]), int(self._ends[row])
+        space, to = max(2 * (end - start), LEAST_ROOM), self._used
+        if to + space > len(self._near):
+            self._widen(int(SPARE * (to + space)) + 256)
+        for array in (self._near, *self._held()):
+            array[to : to + end - start] = array[start:end]
+        self._starts[row], self._ends[row], self._space[row] = to, to + end - start, space
+        self._used = to + space
+        return to - start
+
+    def _widen(self, room: int) -> None:
+        if room > np.iinfo(self._starts.dtype).max:
+            self._starts, self._ends, self._space = (
+                each.astype(np.int64) for each in (self._starts, self._ends, self._space)
+            )
+        same = self._entries is self._plain
+        self._near, self._plain = _roomy(self._near, room, 0), _roomy(self._plain, room, 0.0)
+        self._entries = self._plain if same else _roomy(self._entries, room, 0.0)
+        self._show()
+
+    def _held(self) -> tuple[Array, ...]:
+        return (self._entries, self._plain) if self.normalised else (self._plain,)
+
+    def _show(self) -> None:
+        self.rows: GraphRows = _locked(self._starts, self._ends, self._near, self._entries)
+
+
+def rows_of(weights: sp.csr_array) -> GraphRows:
+    """Returns a CSR matrix as compiled code takes it: where each row starts and ends, neighbours, and entries."""
+    rows: GraphRows = _locked(weights.indptr[:-1], weights.indptr[1:], weights.indices, weights.data)
+    return rows
+
+
+def _locked(*arrays: Any) -> Any:
+    """Returns the arrays for reading: compiled code is made for such, and tells them from others."""
+    views = tuple(array[:] for array in arrays)
+    for view in views:
+        view.flags.writeable = False
+    return views
+
+
+def _roomy(array: Any, length: int, fill: float) -> Any:
+    """Returns a copy with room at its end for so many rows in all; zeros take no memory before they are used."""
+    shape = max(length, len(array)), *array.shape[1:]
+    out = np.zeros(shape, dtype=array.dtype) if fill == 0 else np.full(shape, fill, dtype=array.dtype)
+    out[: len(array)] = array
+    return out
