@@ -5,9 +5,10 @@ from typing import Any
 
 import coterie as ct
 from coterie.problems import Round, WorldSettings
-from coterie.runs.play import Trial, play
+from coterie.runs.trial import Trial, play
+from coterie.runs.worlds import DrawnWorld
 
-SETTINGS = WorldSettings(n_users=6, n_arms=5, n_candidates=3, dimension=2, horizon=12)
+WORLD = DrawnWorld(settings=WorldSettings(n_users=6, n_arms=5, n_candidates=3, dimension=2, horizon=12))
 
 
 class Recorder:
@@ -27,7 +28,7 @@ class Recorder:
 
 
 def test_play_shows_each_round_pays_its_reward_and_yields_its_regret() -> None:
-    trial, learner = Trial(SETTINGS, seed=0, number=0), Recorder(place=1)
+    trial, learner = Trial(WORLD, seed=0, number=0), Recorder(place=1)
     rows = list(play(learner, trial.world, trial.rounds))
     assert learner.shown == [(shown.user, shown.candidates) for shown in trial.rounds]
     arms = [shown.candidates[1] for shown in trial.rounds]
@@ -38,7 +39,7 @@ def test_play_shows_each_round_pays_its_reward_and_yields_its_regret() -> None:
 
 
 def test_play_waits_until_it_is_asked() -> None:
-    trial, learner = Trial(SETTINGS, seed=0, number=0), Recorder()
+    trial, learner = Trial(WORLD, seed=0, number=0), Recorder()
     steps = play(learner, trial.world, trial.rounds)
     assert learner.shown == []
     next(steps)
@@ -46,7 +47,7 @@ def test_play_waits_until_it_is_asked() -> None:
 
 
 def test_a_learner_learns_of_a_round_before_it_sees_the_next() -> None:
-    trial, learner = Trial(SETTINGS, seed=0, number=0), Recorder()
+    trial, learner = Trial(WORLD, seed=0, number=0), Recorder()
 
     def checked(rounds: Iterable[Round]) -> Iterable[Round]:
         for number, shown in enumerate(rounds):
@@ -57,7 +58,7 @@ def test_a_learner_learns_of_a_round_before_it_sees_the_next() -> None:
 
 
 def test_trials_differ_and_the_same_trial_does_not() -> None:
-    first, again, second = (Trial(SETTINGS, seed=0, number=number) for number in (0, 0, 1))
+    first, again, second = (Trial(WORLD, seed=0, number=number) for number in (0, 0, 1))
     assert first.rounds == again.rounds
     assert first.rounds != second.rounds
     assert (first.world.arms.features == again.world.arms.features).all()

@@ -14,16 +14,15 @@ from coterie.graphs import make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import write_log
 from coterie.logs.log import Events, Ragged
+from coterie.runs import runner
 from coterie.runs.console import find_study, studies_folder
-from coterie.runs.large import make_suited
-from coterie.runs.recorded import working
-from coterie.runs.recorded.outcome import outcome_of
-from coterie.runs.recorded.parts import Part, Parts, file_name
-from coterie.runs.recorded.settings import LogSettings, log_settings
-from coterie.runs.recorded.trial import RecordedTrial
-from coterie.runs.runner import Unit, ends_early, missing_units, run_study
-from coterie.runs.store import Store
+from coterie.runs.learners import make_suited
+from coterie.runs.results import results_of
+from coterie.runs.runner import ends_early, missing_units, run_study
+from coterie.runs.store import Store, Unit, file_name
 from coterie.runs.study import Study, read_study, study_from
+from coterie.runs.trial import Trial
+from coterie.runs.worlds import LogSettings, log_settings
 from recorded import small_log
 
 POLICIES = [
@@ -117,7 +116,7 @@ def test_each_policy_is_stored_when_it_is_done_and_none_runs_twice(tmp_path: Pat
     study, told = study_on(folder), list[Unit]()
     plans: list[list[Unit]] = []
     run_study(study, tmp_path / "out", on_unit=lambda unit, *_: told.append(unit), on_plan=plans.append)
-    timings = [unit for unit in told if unit.timing]
+    timings = [unit for unit in told if unit.kind == "timing"]
     assert [unit.policy for unit in timings] == [
         each["label"] if "label" in each else each["policy"] for each in POLICIES
     ]
@@ -136,35 +135,35 @@ def test_each_policy_is_stored_when_it_is_done_and_none_runs_twice(tmp_path: Pat
 
 def test_every_policy_meets_the_same_rounds_and_timing_tells_memory(tmp_path: Path, folder: Path) -> None:
     store = run_study(study_on(folder), tmp_path / "out")
-    outcome = outcome_of(store)
-    assert [world.name for world in outcome.worlds] == ["uniform", "popularity"]
-    world = outcome.worlds[0]
+    results = results_of(store)
+    assert results.worlds == ["uniform", "popularity"]
+    world = results.logs["uniform"]
     assert list(world.rewards) == ["gob-lin", "gob-lin, no graph", "gob-lin, rewired", "popularity", "random"]
     assert all(rows.shape == (40,) for trials in world.rewards.values() for rows in trials.values())
     assert set(world.degrees[0].tolist()) == {2}  # a ring
     assert world.memory["gob-lin"] > 10 * 2**20
     assert world.facts["n_served"] == 12
-    table = store.read(Parts(store)._rows(Part("uniform", 0, "random")), None)
-    trial = RecordedTrial(study_on(folder).worlds[0].settings, seed=0, number=0)  # type: ignore[arg-type] # a log's
+    table = store.rows(Unit("uniform", 0, "random"), ["user"])
+    trial = Trial(study_on(folder).worlds[0], seed=0, number=0)
     assert table["user"].to_pylist() == [str(user) for user in trial.users]
 
 
 def test_what_cannot_run_is_told_and_the_rest_goes_on(
     tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    real = working._timed
+    real = runner.first_rounds
 
-    def refuse(trial: RecordedTrial, policy: Any) -> Any:
+    def refuse(trial: Trial, policy: Any) -> Any:
         if policy.label == "gob-lin":
             raise MemoryLimitError("too many users", "there is room for fewer", "Take fewer")
         return real(trial, policy)
 
-    monkeypatch.setattr(working, "_timed", refuse)
+    monkeypatch.setattr(runner, "first_rounds", refuse)
     store = run_study(study_on(folder), tmp_path / "out")
-    outcome = outcome_of(store)
-    assert set(outcome.worlds[0].failed) == {"gob-lin"}
-    assert "too many users" in outcome.worlds[0].failed["gob-lin"]
-    assert set(outcome.worlds[0].rewards) == {"gob-lin, no graph", "gob-lin, rewired", "popularity", "random"}
+    world = results_of(store).logs["uniform"]
+    assert set(world.failed) == {"gob-lin"}
+    assert "too many users" in world.failed["gob-lin"]
+    assert set(world.rewards) == {"gob-lin, no graph", "gob-lin, rewired", "popularity", "random"}
     assert missing_units(study_on(folder), store) == ([], [])
 
 
@@ -216,8 +215,8 @@ def test_a_replay_says_how_many_rows_were_used(tmp_path: Path) -> None:
     assert all(each.options.get("engine") in ("auto", None) for each in study.policies)
     few = replace(study, policies=tuple(each for each in study.policies if each.policy in ("popularity", "random")))
     few = replace(few, reference="popularity", trials=1)
-    outcome = outcome_of(run_study(few, tmp_path / "out"))
-    rewards = outcome.worlds[0].rewards["random"][0]
+    results = results_of(run_study(few, tmp_path / "out"))
+    rewards = results.logs["replay"].rewards["random"][0]
     assert len(rewards) == len(log.events)
     assert 0 < np.count_nonzero(~np.isnan(rewards)) < 0.5 * len(rewards)
 

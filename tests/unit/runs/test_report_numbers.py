@@ -5,17 +5,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.runs.report.numbers import (
-    FEWEST,
+from coterie.runs.report.estimates import FEWEST, estimates, intervals
+from coterie.runs.report.regret import (
     contenders,
     differences,
-    estimates,
     final_regrets,
-    intervals,
+    lead_in,
     microseconds,
     ranks,
     reference,
-    verdict,
 )
 from played import results_of
 
@@ -111,7 +109,7 @@ def test_ranks_of_two_studies_are_those_of_all_their_trials() -> None:
 
 
 def test_the_verdict_is_the_best_its_lead_and_the_next() -> None:
-    found = verdict(
+    found = lead_in(
         results_of({"w": {"a": [9] * 5, "b": [1, 2, 1, 2, 1], "c": [4, 6, 5, 5, 4], "oracle": [0] * 5}}), "w"
     )
     assert (found.winner, found.runner_up) == ("b", "c")
@@ -121,7 +119,7 @@ def test_the_verdict_is_the_best_its_lead_and_the_next() -> None:
 
 
 def test_who_plays_alone_leads_nobody() -> None:
-    found = verdict(results_of({"w": {"a": [9, 9], "oracle": [0, 0]}}), "w")
+    found = lead_in(results_of({"w": {"a": [9, 9], "oracle": [0, 0]}}), "w")
     assert (found.winner, found.runner_up, found.margin) == ("a", None, None)
 
 

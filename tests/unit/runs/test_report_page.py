@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.runs.report.figures import draw_study
+from coterie.runs.report.figures import draw_regrets
 from coterie.runs.report.page import write_report
 from coterie.runs.report.sheet import Section, write_page
 from coterie.runs.report.tables import Table
@@ -219,7 +219,7 @@ def test_tables_can_be_sorted_from_the_keyboard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folded", [False, True])
 def test_a_page_of_any_sections(tmp_path: Path, folded: bool) -> None:
-    picture = draw_study(random_results(["a", "b"]), tmp_path / "figures")[0]
+    picture = draw_regrets(random_results(["a", "b"]), tmp_path / "figures")[0]
     table = Table(title="Two", columns=("x", "y"), rows=(("1", "2"),))
     sections = [
         Section(title="Twice", pictures=[picture, picture], folded=folded),

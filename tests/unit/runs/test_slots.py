@@ -5,7 +5,7 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
-from coterie.runs.slots import Slots
+from coterie.runs.workers import Slots
 
 
 def note(place: Path) -> None:

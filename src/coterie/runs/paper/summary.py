@@ -7,7 +7,8 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.runs.paper.record import plain
-from coterie.runs.report.numbers import Estimate, estimates, microseconds
+from coterie.runs.report.estimates import Estimate, estimates
+from coterie.runs.report.regret import microseconds
 from coterie.runs.results import Results
 
 POINTS = 24

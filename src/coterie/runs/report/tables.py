@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 
 from coterie.runs.extras import require_extra
-from coterie.runs.report.numbers import FEWEST, by_regret, differences, final_regrets, microseconds, ranks, reference
-from coterie.runs.report.words import MISSING, decimals, signed, with_error
-from coterie.runs.results import Results
+from coterie.runs.report.estimates import FEWEST, MISSING, decimals, signed, with_error
+from coterie.runs.report.regret import by_regret, differences, final_regrets, microseconds, ranks, reference
+from coterie.runs.report.reward import Gain, by_rate, gain, rate, thirds, without_graph
+from coterie.runs.results import LogResults, Results
 
 WORLDS_A_TABLE = 3  # what a terminal of a hundred columns and a printed page can hold
+REWARD_DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,9 +151,98 @@ def _by_world(
         yield Table(title=title, columns=("policy", *shown), rows=tuple(rows), note=note)
 
 
-def comparison_tables(*studies: Results) -> list[Any]:
-    """Returns all tables of one study or several for the terminal."""
-    return [for_terminal(table) for table in comparison(*studies)]
+def reward_tables(results: Results) -> Iterator[Table]:
+    """Yields all tables of a study on logs: what each policy got in each world, and for whom the graph did what."""
+    for world in results.logs.values():
+        yield rates(results, world)
+    yield from whom(results)
+    for world in results.logs.values():
+        yield from learned(results, world)
+    if any(world.failed for world in results.logs.values()):
+        yield failures(results)
+
+
+def rates(results: Results, world: LogResults) -> Table:
+    """Returns what each policy got, the best first: a round, in all, against itself without a graph; and its cost."""
+    rows = tuple(_row(results, world, policy) for policy in by_rate(world))
+    used = ("rows used",) if world.replays else ()
+    note = (
+        "Mean ± one standard error over trials. Against none: minus the same policy without a graph, paired by trial, "
+        f"with a 95 % bootstrap interval (none with fewer than {FEWEST} trials). Time to decide and learn, memory of "
+        "the process at most."
+    )
+    columns = ("policy", "a round", "in all", *used, "against none", "ms a round", "MiB")
+    return Table(title=f"Reward: {world.setting}", columns=columns, rows=rows, note=note)
+
+
+def _row(results: Results, world: LogResults, policy: str) -> tuple[str, ...]:
+    rewards = [world.rewards[policy][trial] for trial in world.trials(policy)]
+    used = (f"{np.mean([np.count_nonzero(~np.isnan(each)) for each in rewards]):.0f}",) if world.replays else ()
+    alone = without_graph(results, policy)
+    found = gain(world, policy, alone) if alone else None
+    seconds = list(world.seconds.get(policy, {}).values())
+    return (
+        policy,
+        with_error(rate(world, policy), REWARD_DIGITS),
+        f"{np.mean([np.nansum(each) for each in rewards]):.0f}",
+        *used,
+        MISSING if found is None else signed(found.gap, REWARD_DIGITS),
+        f"{1e3 * np.median(seconds):.2f}" if seconds else MISSING,
+        f"{world.memory[policy] / 2**20:.0f}" if policy in world.memory else MISSING,
+    )
+
+
+def whom(results: Results) -> Iterator[Table]:
+    """Yields for whom the graph did what: by number of neighbours and by visits so far, each in thirds."""
+    policy = results.settings["reference"]
+    alone = without_graph(results, policy)
+    if alone is None:
+        return
+    for kind, title in (("degree", "number of neighbours"), ("visits", "visit of the user")):
+        rows = tuple(
+            _whom_row(world, name, found)
+            for world in results.logs.values()
+            if world.trials(policy, alone)
+            for name, found in thirds(world, policy, alone, kind)
+        )
+        if rows:
+            columns = ("shown", title, "with", "without", "difference", "times")
+            note = f"{policy} with the graph and without, in thirds of the rounds; intervals as above."
+            yield Table(title=f"For whom: by {title}", columns=columns, rows=rows, note=note, words=frozenset({0, 1}))
+
+
+def _whom_row(world: LogResults, name: str, found: Gain) -> tuple[str, ...]:
+    rates = (f"{each:.{REWARD_DIGITS}f}" for each in (found.mine, found.other))
+    return (world.setting, name, *rates, signed(found.gap, REWARD_DIGITS), f"{found.ratio:.2f}")
+
+
+def learned(results: Results, world: LogResults) -> Iterator[Table]:
+    """Yields what the policy that is spoken of learned of its hyperparameters, fit by fit, in its first trial."""
+    policy = results.settings["reference"]
+    for trial, fits in sorted(world.fits.get(policy, {}).items())[:1]:
+        shares = ("graph", "own", "common", "linear")
+        rest = ("ridge", "lengthscale", "noise")
+        rows = tuple(
+            (f"{fit['rewards']:.0f}", *(f"{fit[name]:.0%}" for name in shares), *(f"{fit[name]:.3g}" for name in rest))
+            for fit in fits
+        )
+        note = (
+            f"{policy}, trial {trial + 1}. Of what users' tastes vary by: the part that follows the graph, is a user's "
+            "own, is common to all; how much of it is linear in the features; ridge, length-scale, noise variance."
+        )
+        title = f"What was learned: {world.setting}"
+        yield Table(title=title, columns=("rewards", *shares, *rest), rows=rows, note=note)
+
+
+def failures(results: Results) -> Table:
+    """Returns what could not run at this size, and why."""
+    rows = tuple(
+        (world.name, policy, reason)
+        for world in results.logs.values()
+        for policy, reason in sorted(world.failed.items())
+    )
+    words = frozenset({0, 1, 2})
+    return Table(title="What could not run", columns=("world", "policy", "reason"), rows=rows, words=words)
 
 
 def for_terminal(table: Table) -> Any:

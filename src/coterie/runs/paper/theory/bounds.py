@@ -16,8 +16,8 @@ from coterie.problems import World, sphere_pool
 from coterie.runs.paper.pictures import BLACK, Drawn, legend_below, log_axis, saved
 from coterie.runs.paper.record import Record, Tell, finding, plain, slope, span, verdict_of
 from coterie.runs.paper.theory.formulas import largest_gap, ts_bound, ucb_bound
-from coterie.runs.play import play
 from coterie.runs.report.style import finish, look, new_figure
+from coterie.runs.trial import play
 
 POLICIES = ("lk-gp-ucb", "lk-gp-ts")
 CONTROL = "random"

@@ -15,8 +15,8 @@ from coterie.problems import World, gp_world, sphere_pool
 from coterie.runs.paper.pictures import Drawn, legend_below, log_axis, saved
 from coterie.runs.paper.record import Record, Tell, Verdict, finding, mean_and_error, plain, slope_and_error, verdict_of
 from coterie.runs.paper.spectral import disjoint_cliques, largest_variance
-from coterie.runs.play import play
 from coterie.runs.report.style import finish, looks, new_figure
+from coterie.runs.trial import play
 
 LEARNER, ALONE, CONTROL = POLICIES = ("lk-gp-ucb", "per-user-gp-ucb", "random")
 

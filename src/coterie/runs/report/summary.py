@@ -4,48 +4,58 @@ from typing import Any
 
 import numpy as np
 
-from coterie.runs.recorded.outcome import LogWorld, Outcome
-from coterie.runs.recorded.report.numbers import Gain, best_without_graph, by_rate, gain, over_time, rate, thirds
-from coterie.runs.recorded.report.words import answer, verdict
-from coterie.runs.report.numbers import Estimate
+from coterie.runs.report.estimates import Estimate
+from coterie.runs.report.reward import (
+    Gain,
+    answer,
+    best_without_graph,
+    by_rate,
+    gain,
+    over_time,
+    rate,
+    sentence,
+    thirds,
+    without_graph,
+)
+from coterie.runs.results import LogResults, Results
 
 FORMAT = 1
 DATA = "DIR"  # where data lie on somebody's machine is nobody else's business
 
 
-def summary_of(outcome: Outcome) -> dict[str, Any]:
+def summary_of(results: Results) -> dict[str, Any]:
     """Returns what the page of real data says of a study, as plain values."""
-    study = outcome.study
-    quick = " --quick" if study.quick else ""
-    named = str(outcome.worlds[0].settings["data"])
-    source = f"{study.name} --data {DATA}" if named != "plain" else DATA
+    study, worlds = results.settings, list(results.logs.values())
+    quick = " --quick" if study["quick"] else ""
+    named = str(worlds[0].settings["data"])
+    source = f"{results.name} --data {DATA}" if named != "plain" else DATA
     return {
         "format": FORMAT,
-        "name": study.name,
-        "title": study.title,
-        "command": f"coterie run {source}{quick} --trials {study.trials} --seed {study.seed}",
-        "trials": study.trials,
-        "quick": study.quick,
-        "left_out": list(study.left_out),
-        "reference": study.reference,
-        "versions": dict(outcome.versions),
-        "answer": answer(outcome),
-        "core_seconds": sum(world.core_seconds for world in outcome.worlds),
-        "peak_memory": max((bytes_ for world in outcome.worlds for bytes_ in world.memory.values()), default=0),
-        "worlds": [_world(outcome, world) for world in outcome.worlds],
+        "name": results.name,
+        "title": results.title,
+        "command": f"coterie run {source}{quick} --trials {study['trials']} --seed {study['seed']}",
+        "trials": study["trials"],
+        "quick": study["quick"],
+        "left_out": list(study.get("left_out", ())),
+        "reference": study["reference"],
+        "versions": dict(results.versions),
+        "answer": answer(results),
+        "core_seconds": sum(world.core_seconds for world in worlds),
+        "peak_memory": max((bytes_ for world in worlds for bytes_ in world.memory.values()), default=0),
+        "worlds": [_world(results, world) for world in worlds],
     }
 
 
-def _world(outcome: Outcome, world: LogWorld) -> dict[str, Any]:
-    policy = outcome.study.reference
-    alone, best = outcome.without_graph(policy), best_without_graph(outcome, world)
+def _world(results: Results, world: LogResults) -> dict[str, Any]:
+    policy = results.settings["reference"]
+    alone, best = without_graph(results, policy), best_without_graph(results, world)
     return {
         "name": world.name,
         "setting": world.setting,
         "facts": dict(world.facts),
         "online_features": list(world.settings["online_features"]),
-        "verdict": verdict(outcome, world),
-        "policies": [_policy(outcome, world, each) for each in by_rate(world)],
+        "verdict": sentence(results, world),
+        "policies": [_policy(results, world, each) for each in by_rate(world)],
         "best_without_graph": best,
         "against_best_without_graph": _gain(gain(world, policy, best)) if best and policy in world.rewards else None,
         "thirds": {
@@ -57,8 +67,8 @@ def _world(outcome: Outcome, world: LogWorld) -> dict[str, Any]:
     }
 
 
-def _policy(outcome: Outcome, world: LogWorld, policy: str) -> dict[str, Any]:
-    alone = outcome.without_graph(policy)
+def _policy(results: Results, world: LogResults, policy: str) -> dict[str, Any]:
+    alone = without_graph(results, policy)
     seconds = list(world.seconds.get(policy, {}).values())
     rewards = [world.rewards[policy][trial] for trial in world.trials(policy)]
     return {

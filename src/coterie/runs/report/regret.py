@@ -1,37 +1,17 @@
-"""What a study says in numbers: final regrets, paired differences, ranks and time per round."""
+"""What a study of drawn worlds says, in numbers and in words: final regrets, paired differences, ranks and time."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
-from scipy.special import ndtr, stdtrit
 from scipy.stats import rankdata
 
 from coterie.contracts import Array
+from coterie.runs.report.estimates import Estimate, decimals, estimates, with_error
 from coterie.runs.results import Results
 
-LEVEL = 0.95
-FEWEST = 5  # trials for an interval: with fewer no percentile of the sample covers what it says
-RESAMPLES = 10_000
 KNOWS_THE_TRUTH = frozenset({"oracle"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
-    """A mean over trials, how uncertain it is, and how many trials it has; with one trial nobody can say how uncertain.
-
-    Attributes:
-        mean: The mean.
-        std_err: Its standard error; none with one trial.
-        interval: Its 95 % bootstrap interval; none with fewer than five trials.
-        n_trials: The number of trials.
-    """
-
-    mean: float
-    std_err: float | None
-    interval: tuple[float, float] | None
-    n_trials: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,7 +32,7 @@ class Rank:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Lead:
     """Who had the least mean regret in a world, and by how much less than the next.
 
     Attributes:
@@ -68,48 +48,6 @@ class Verdict:
     regret: Estimate
     runner_up: str | None
     margin: Estimate | None
-
-
-def intervals(samples: Array) -> Array:
-    """Returns a 95 % bootstrap interval for the mean of each row, as columns low and high; needs two columns or more.
-
-    All rows are resampled alike, with a fixed seed, so rows that belong together trial by trial stay together.
-    The percentiles are moved outwards so far that normal samples of this size are covered (Hesterberg's expanded
-    percentile interval): with five trials the plain ones cover 83 % where they say 95 %, these 92 %. Below five
-    trials they cover 88 % or less, for no percentile lies outside the sample.
-
-    Examples:
-        >>> intervals(np.array([[1.0, 2.0, 3.0], [5.0, 5.0, 5.0]]))
-        array([[1., 3.], [5., 5.]])
-    """
-    n_trials = samples.shape[1]
-    spread = np.sqrt(n_trials / (n_trials - 1)) * stdtrit(n_trials - 1, 0.5 + LEVEL / 2)
-    centre = samples.mean(axis=1, keepdims=True)
-    means = _resamples(n_trials) @ (samples - centre).T  # centred, so that equal samples have an interval of no width
-    return np.asarray(np.quantile(means, [ndtr(-spread), ndtr(spread)], axis=0).T + centre)
-
-
-@cache
-def _resamples(n_trials: int) -> Array:
-    """Returns the weight of each trial in each resample, one row a resample."""
-    counts = np.random.default_rng(0).multinomial(n_trials, np.full(n_trials, 1 / n_trials), size=RESAMPLES)
-    return counts / n_trials
-
-
-def estimates(samples: Array) -> list[Estimate]:
-    """Returns the mean of each row and how uncertain it is."""
-    n_trials = samples.shape[1]
-    means = samples.mean(axis=1)
-    if n_trials < 2:
-        return [Estimate(mean=float(mean), std_err=None, interval=None, n_trials=n_trials) for mean in means]
-    errors = samples.std(axis=1, ddof=1) / np.sqrt(n_trials)
-    if n_trials < FEWEST:
-        together = zip(means.tolist(), errors.tolist(), strict=True)
-        return [Estimate(mean=mean, std_err=error, interval=None, n_trials=n_trials) for mean, error in together]
-    return [
-        Estimate(mean=float(mean), std_err=float(error), interval=(float(low), float(high)), n_trials=n_trials)
-        for mean, error, (low, high) in zip(means, errors, intervals(samples), strict=True)
-    ]
 
 
 def final_regrets(results: Results, world: str) -> dict[str, Estimate]:
@@ -150,14 +88,14 @@ def differences(results: Results, world: str, *, to: str) -> dict[str, Estimate]
     return dict(sorted(zip(policies, estimates(gaps), strict=True), key=lambda item: item[1].mean))
 
 
-def verdict(results: Results, world: str) -> Verdict:
+def lead_in(results: Results, world: str) -> Lead:
     """Returns who had the least regret in this world, and by how much less than the next."""
     winner, *others = contenders(results, world)
     regret = final_regrets(results, world)[winner]
     if not others:
-        return Verdict(world=world, winner=winner, regret=regret, runner_up=None, margin=None)
+        return Lead(world=world, winner=winner, regret=regret, runner_up=None, margin=None)
     margin = differences(results, world, to=winner)[others[0]]
-    return Verdict(world=world, winner=winner, regret=regret, runner_up=others[0], margin=margin)
+    return Lead(world=world, winner=winner, regret=regret, runner_up=others[0], margin=margin)
 
 
 def ranks(studies: Sequence[Results]) -> list[Rank]:
@@ -190,3 +128,72 @@ def microseconds(results: Results, world: str, policy: str) -> float | None:
 
 def _finals(results: Results, world: str, policies: list[str]) -> Array:
     return np.array([results.final(world, policy) for policy in policies])
+
+
+def unfinished(results: Results) -> str:
+    """Returns how much of the study is missing, in a sentence; nothing if all of it is there.
+
+    Examples:
+        >>> import numpy as np
+        >>> unfinished(Results(name="s", title="", settings={"trials": 3, "worlds": [{"name": "a"}, {"name": "b"}]},
+        ...                    versions={}, regrets={"a": {"random": np.ones((2, 5))}}))
+        'Unfinished: 2 of 6 trials are stored, none of b.'
+    """
+    names = [world["name"] for world in results.settings.get("worlds", [])]
+    wanted = results.settings.get("trials", 0) * len(names)
+    stored = sum(results.n_trials(world) for world in results.worlds)
+    if stored >= wanted:
+        return ""
+    absent = ", ".join(name for name in names if name not in results.worlds)
+    return f"Unfinished: {stored} of {wanted} trials are stored{f', none of {absent}' if absent else ''}."
+
+
+def answer(results: Results) -> str:
+    """Returns in a sentence or two who had the least mean final regret where, by how much, and what is missing."""
+    quick = "A quick run, made small: it shows that everything works, and nothing else." if _quick(results) else ""
+    return " ".join(part for part in (quick, unfinished(results), _winners(results)) if part)
+
+
+def _quick(results: Results) -> bool:
+    return bool(results.settings.get("quick"))
+
+
+def _winners(results: Results) -> str:
+    found = [lead_in(results, world) for world in results.worlds]
+    if len(found) == 1:
+        return _finding(found[0])
+    wins = Counter(each.winner for each in found).most_common()
+    claims = [_claim(policy, [each for each in found if each.winner == policy]) for policy, _ in wins]
+    return f"Of {len(found)} worlds, {'; '.join(claims)}."
+
+
+def _claim(winner: str, won: Sequence[Lead]) -> str:
+    """Returns how many worlds a policy won, and the least lead that it had there."""
+    start = f"{winner} had the least mean regret in {len(won)}"
+    leads = sorted(((each.margin, each.regret) for each in won if each.margin), key=lambda lead: lead[0].mean)
+    at_least = "at least " if len(leads) > 1 else ""
+    return f"{start}, by {at_least}{_margin(*leads[0])}" if leads else start
+
+
+def findings(results: Results) -> list[str]:
+    """Returns one sentence a world: who had the least regret, and by how much."""
+    return [_finding(lead_in(results, world)) for world in results.worlds]
+
+
+def _finding(found: Lead) -> str:
+    digits = decimals([found.regret.mean])
+    regret = with_error(found.regret, digits) if found.regret.n_trials > 1 else f"{found.regret.mean:.{digits}f}"
+    start = f"{found.world}: {found.winner} had the least regret, {regret}"
+    if found.margin is None:
+        return f"{start}; nobody else competed."
+    return f"{start}, ahead of {found.runner_up} by {_margin(found.margin, found.regret)}."
+
+
+def _margin(margin: Estimate, regret: Estimate) -> str:
+    """Returns how far ahead the winner was, and whether that may be chance."""
+    digits = decimals([regret.mean])
+    if margin.interval is None:
+        return f"{margin.mean:.{digits}f} (too few trials to say whether by chance)"
+    low, high = margin.interval
+    chance = "" if low > 0.0 else ", so it may be chance"
+    return f"{margin.mean:.{digits}f} (95 % interval {low:.{digits}f} to {high:.{digits}f}{chance})"

@@ -9,9 +9,8 @@ from coterie.errors import SettingError
 from coterie.logs import Log
 from coterie.policies.online.learner import LEVELS
 from coterie.problems.recorded.one_positive import can_ask_for_positives
-from coterie.runs.recorded.settings import LogSettings
-from coterie.runs.recorded.sources import log_of
 from coterie.runs.study import Study, study_from
+from coterie.runs.worlds import LogSettings, log_of
 
 # Pairs of a user and an arm at a level up to which a matrix over all of them is small beside everything else.
 SMALL = 3000
