@@ -221,12 +221,12 @@ class Store:
         with require_extra("lab", "a store of results"):
             import pyarrow as pa
         columns = {
-            "world": _names(pa, [unit.world] * trial.horizon),
+            "world": _repeated(pa, unit.world, trial.horizon),
             "trial": np.full(trial.horizon, unit.number, dtype=np.int32),
-            "policy": _names(pa, [unit.policy] * trial.horizon),
+            "policy": _repeated(pa, unit.policy, trial.horizon),
             "t": np.arange(trial.horizon, dtype=np.int32),
             "user": _names(pa, trial.users),
-            "degree": np.array(trial.degrees(), dtype=np.int32),
+            "degree": np.array(trial.degrees, dtype=np.int32),
             "arm": _names(pa, played.arms),
             "reward": played.rewards,
             "regret": played.regrets,
@@ -340,6 +340,10 @@ class Store:
 def _read_json(path: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return found
+
+
+def _repeated(pa: Any, name: str, times: int) -> Any:
+    return pa.DictionaryArray.from_arrays(np.zeros(times, dtype=np.int32), pa.array([name], pa.string()))
 
 
 def _names(pa: Any, ids: list[Any]) -> Any:

@@ -4,6 +4,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from itertools import islice
 from math import isnan
 from pathlib import Path
@@ -98,13 +99,14 @@ class Trial:
         """How many rounds there are."""
         return len(self.rounds)
 
-    @property
+    @cached_property
     def users(self) -> list[UserId]:
         """Who was served, round by round."""
         return [shown.user for shown in self.rounds]
 
+    @cached_property
     def degrees(self) -> list[int]:
-        """Returns how many neighbours each of them has in the world's graph."""
+        """How many neighbours each of them has in the world's graph."""
         graph = self.world.graph
         counts = np.diff(graph.weights.indptr).tolist()
         return [counts[graph.index_of(user)] for user in self.users]
