@@ -9,6 +9,7 @@ import pytest
 import coterie as ct
 from coterie import __main__ as command_line
 from coterie.errors import ParameterError
+from coterie.runs import console
 from coterie.runs.console import free_folder
 from terminal import coterie, regrets
 
@@ -185,7 +186,7 @@ def test_an_error_of_ours_is_one_line_without_a_traceback(
     def fail(**_: object) -> None:
         raise ParameterError("seed is red", "it is a number", "Choose, say, 0")
 
-    monkeypatch.setattr(command_line.console, "run_demo", fail)
+    monkeypatch.setattr(console, "run_demo", fail)
     assert command_line.main(["demo"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -196,6 +197,6 @@ def test_an_error_that_is_not_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch
     def fail(**_: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr(command_line.console, "run_demo", fail)
+    monkeypatch.setattr(console, "run_demo", fail)
     with pytest.raises(KeyError, match="a defect"):
         command_line.main(["demo"])

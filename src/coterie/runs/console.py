@@ -14,7 +14,7 @@ from coterie.runs.extras import require_extra
 from coterie.runs.log_study import study_of_folder
 from coterie.runs.report.page import report_of, write_report
 from coterie.runs.report.regret import unfinished
-from coterie.runs.report.tables import Table, comparison, for_terminal
+from coterie.runs.report.tables import TextTable, comparison, for_terminal
 from coterie.runs.results import results_of
 from coterie.runs.runner import OnUnit, run_study
 from coterie.runs.store import Store, Unit
@@ -121,7 +121,7 @@ def show(store: Store, *, tables: bool = True) -> Path:
     return path
 
 
-def _print_tables(console: Any, tables: Sequence[Table]) -> None:
+def _print_tables(console: Any, tables: Sequence[TextTable]) -> None:
     for table in tables:
         console.print(for_terminal(table))
 

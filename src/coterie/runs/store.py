@@ -167,14 +167,14 @@ class Store:
                 raise StoreError(
                     f"{str(self.folder)!r} was begun with {name} {before}, and this is {version}",
                     "the trials of a study are made with the same versions",
-                    "Go on with those versions, or begin anew with another --out",
+                    "Go on with those versions, or start again with another --out",
                 )
         for place, known in manifest["methods"].items():
             if source_hash(place) != known:
                 raise StoreError(
                     f"the file of {place!r} has changed since {str(self.folder)!r} was begun",
                     "the trials of a study are made with the same methods",
-                    "Restore it, or begin anew with another --out",
+                    "Restore it, or start again with another --out",
                 )
         study = study_from(manifest["study"])
         for partial in self.folder.rglob(f"*{PARTIAL}"):

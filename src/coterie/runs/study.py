@@ -13,7 +13,7 @@ from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import world_settings
 from coterie.runs.entries import LearnerSettings, check_shared, learner_settings
 from coterie.runs.learners import complete_learner
-from coterie.runs.lines import line_of
+from coterie.runs.toml_lines import line_of
 from coterie.runs.worlds import DrawnWorld, LogWorld, StudyWorld, log_settings
 
 Place = tuple[str | int, ...]
@@ -24,7 +24,7 @@ QUICK_TRIALS, QUICK_PILOT = 2, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
+class Pilot:
     """A pilot: every setting of the grid on trials of its own, the best mean regret frozen.
 
     Attributes:
@@ -54,7 +54,7 @@ class Study:
     reference: str
     worlds: tuple[StudyWorld, ...]
     policies: tuple[LearnerSettings, ...]
-    tuning: Tuning | None = None
+    tuning: Pilot | None = None
     quick: bool = False
     left_out: tuple[str, ...] = ()  # policies that a study made small does without
 
@@ -251,14 +251,14 @@ def _check_alike(worlds: list[StudyWorld], *, tuned: bool) -> None:
         )
 
 
-def _tuning(given: Any) -> Tuning:
+def _tuning(given: Any) -> Pilot:
     given = _table(given, ("tuning",))
     _check_keys(given, ("trials", "horizon", "width", "lambda_base", "hindsight"), ("tuning",))
-    usual = Tuning()
+    usual = Pilot()
     hindsight = given.get("hindsight", usual.hindsight)
     if not isinstance(hindsight, bool):
         raise _wrong(f"hindsight is {hindsight!r}", "it is true or false", "Choose one", ("tuning", "hindsight"))
-    return Tuning(
+    return Pilot(
         trials=_whole(given.get("trials", usual.trials), 1, ("tuning", "trials")),
         horizon=_whole(given.get("horizon", usual.horizon), 1, ("tuning", "horizon")),
         width=_numbers(given.get("width", usual.width), ("tuning", "width")),

@@ -72,7 +72,7 @@ def _named(settings: LearnerSettings) -> Iterator[None]:
         raise LearnerError(
             f"{settings.label!r} failed with {type(error).__name__}: {error} ({place})",
             "select(user, candidates) returns something with an `arm`, one of the candidates; update learns a reward",
-            "Mend the method; what is finished is stored, and a new --out begins anew",
+            "Mend the method, and start again with another --out; what is finished is stored",
         ) from error
 
 

@@ -194,7 +194,7 @@ class StudyWorld(ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrawnWorld(StudyWorld):
-    """A synthetic world, drawn anew in every trial."""
+    """A synthetic world, another draw in every trial."""
 
     is_log = False
     quick_rounds = 150

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.runs.report.estimates import FEWEST, estimates, intervals
 from coterie.runs.report.regret import (
     contenders,
     differences,
@@ -15,6 +14,7 @@ from coterie.runs.report.regret import (
     ranks,
     reference,
 )
+from coterie.runs.report.trial_means import FEWEST, intervals, trial_means
 from played import results_of
 
 
@@ -27,14 +27,14 @@ def test_mean_and_standard_error_are_those_of_the_trials_the_least_first() -> No
 
 
 def test_one_trial_has_no_standard_error_and_no_interval() -> None:
-    (found,) = estimates(np.array([[4.0]]))
+    (found,) = trial_means(np.array([[4.0]]))
     assert (found.mean, found.std_err, found.interval, found.n_trials) == (4.0, None, None, 1)
 
 
 @pytest.mark.parametrize("n_trials", range(2, FEWEST))
 def test_few_trials_have_a_standard_error_but_no_interval(n_trials: int) -> None:
     sample = np.arange(2.0 * n_trials).reshape(2, n_trials) ** 2
-    for row, found in zip(sample, estimates(sample), strict=True):
+    for row, found in zip(sample, trial_means(sample), strict=True):
         assert found.mean == pytest.approx(row.mean())
         assert found.std_err == pytest.approx(np.std(row, ddof=1) / np.sqrt(n_trials))
         assert (found.interval, found.n_trials) == (None, n_trials)
@@ -43,7 +43,7 @@ def test_few_trials_have_a_standard_error_but_no_interval(n_trials: int) -> None
 def test_from_five_trials_on_there_is_an_interval_of_each_row() -> None:
     assert FEWEST == 5
     sample = np.random.default_rng(2).random((2, FEWEST))
-    np.testing.assert_array_equal([found.interval for found in estimates(sample)], intervals(sample))
+    np.testing.assert_array_equal([found.interval for found in trial_means(sample)], intervals(sample))
 
 
 @pytest.mark.parametrize(("n_trials", "least"), [(FEWEST, 0.89), (10, 0.925), (20, 0.925)])

@@ -18,7 +18,7 @@ from coterie.runs.store import Store
 from coterie.runs.workers import one_blas_thread
 
 
-class Numbers(Protocol):
+class Computation(Protocol):
     """A part that is not a study of policies: it computes a record and draws it."""
 
     def run(self, quick: bool, tell: Callable[[str], None]) -> Record:

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.runs.report.estimates import FEWEST
 from coterie.runs.report.regret import contenders, final_regrets
 from coterie.runs.report.reward import by_rate, by_visit, over_time
 from coterie.runs.report.style import Look, finish, looks, new_figure, plain, save_figure
 from coterie.runs.report.tables import ordered
+from coterie.runs.report.trial_means import FEWEST
 from coterie.runs.results import LogResults, Results
 
 MOST_POINTS = 400

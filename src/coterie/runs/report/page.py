@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from coterie.runs.report import regret, reward
-from coterie.runs.report.estimates import MISSING, counted
 from coterie.runs.report.figures import Picture, draw_regrets, draw_rewards
+from coterie.runs.report.log_summary import summary_of
 from coterie.runs.report.sheet import Section, write_page
-from coterie.runs.report.summary import summary_of
 from coterie.runs.report.tables import (
-    Table,
+    TextTable,
     comparison,
     difference_tables,
     final_tables,
@@ -19,6 +18,7 @@ from coterie.runs.report.tables import (
     reward_tables,
     time_tables,
 )
+from coterie.runs.report.trial_means import MISSING, counted
 from coterie.runs.results import LogResults, Results
 
 AGAIN = "coterie run manifest.json --out again"
@@ -41,7 +41,7 @@ class Report:
     """
 
     answer: str
-    tables: Sequence[Table]
+    tables: Sequence[TextTable]
     draw: Callable[[Path], list[Picture]]
     setup: Sequence[Section]
     found: Sequence[Section]
@@ -119,12 +119,12 @@ def _setup(results: Results) -> Iterator[Section]:
         yield Section(title="What was run", points=points, tables=[_played(results, policies)])
 
 
-def _played(results: Results, policies: Sequence[Mapping[str, Any]]) -> Table:
+def _played(results: Results, policies: Sequence[Mapping[str, Any]]) -> TextTable:
     """Returns the policies and their options, all in one column: a column an option is too wide for a printed page."""
     rows = tuple((each["label"], each["policy"], _options(each)) for each in policies)
     columns = ("label", "policy", "options")
     words = frozenset(range(len(columns)))
-    return Table(title="The policies", columns=columns, rows=rows, note=_tuned_note(results), words=words)
+    return TextTable(title="The policies", columns=columns, rows=rows, note=_tuned_note(results), words=words)
 
 
 def _options(policy: Mapping[str, Any]) -> str:
@@ -177,7 +177,7 @@ def _pilot(results: Results) -> Iterator[Section]:
         yield Section(title="All settings the pilot tried", tables=tables, folded=True)
 
 
-def _chosen(results: Results) -> Table:
+def _chosen(results: Results) -> TextTable:
     """Returns what the pilot chose, one row a world and policy."""
     found = [
         {"world": world, "policy": policy, **values}
@@ -188,7 +188,7 @@ def _chosen(results: Results) -> Table:
     return _records("What the pilot chose", found, words=("world", "policy"), note=note)
 
 
-def _grid(results: Results, world: str) -> Table:
+def _grid(results: Results, world: str) -> TextTable:
     """Returns every setting that the pilot tried in this world, and what came of it."""
     tuned = results.tuned.get(world, {})
     found = [
@@ -203,12 +203,12 @@ def _is_chosen(record: Mapping[str, Any], chosen: Mapping[str, Any] | None) -> s
     return "chosen" if chosen and all(record.get(key) == value for key, value in chosen.items()) else ""
 
 
-def _records(title: str, found: Sequence[Mapping[str, Any]], *, words: Sequence[str], note: str = "") -> Table:
+def _records(title: str, found: Sequence[Mapping[str, Any]], *, words: Sequence[str], note: str = "") -> TextTable:
     """Returns records as a table; its columns are all keys they have, in the order of their appearance."""
     columns = tuple(dict.fromkeys(key for record in found for key in record))
     rows = tuple(tuple(_short(record.get(column)) for column in columns) for record in found)
     kinds = frozenset(i for i, column in enumerate(columns) if column in words)
-    return Table(title=title, columns=columns, rows=rows, note=note, words=kinds)
+    return TextTable(title=title, columns=columns, rows=rows, note=note, words=kinds)
 
 
 def _short(value: object) -> str:
@@ -218,7 +218,7 @@ def _short(value: object) -> str:
 def settings_section(settings: Mapping[str, Any]) -> Section:
     """Returns every setting of the study, defaults included."""
     rows = tuple(flat(settings))
-    table = Table(
+    table = TextTable(
         title="Every setting, defaults included", columns=("setting", "value"), rows=rows, words=frozenset({0, 1})
     )
     return Section(title="Every setting, defaults included", tables=[table], folded=True)

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from coterie.contracts import Array
-from coterie.runs.report.estimates import Estimate, decimals, estimates, with_error
+from coterie.runs.report.trial_means import TrialMean, decimals, trial_means, with_error
 from coterie.runs.results import Results
 
 KNOWS_THE_TRUTH = frozenset({"oracle"})
@@ -45,12 +45,12 @@ class Lead:
 
     world: str
     winner: str
-    regret: Estimate
+    regret: TrialMean
     runner_up: str | None
-    margin: Estimate | None
+    margin: TrialMean | None
 
 
-def final_regrets(results: Results, world: str) -> dict[str, Estimate]:
+def final_regrets(results: Results, world: str) -> dict[str, TrialMean]:
     """Returns the final regret of every policy that played this world, the least first.
 
     Examples:
@@ -60,7 +60,7 @@ def final_regrets(results: Results, world: str) -> dict[str, Estimate]:
         [('greedy', 0.0), ('random', 5.0)]
     """
     policies = results.policies(world)
-    found = dict(zip(policies, estimates(_finals(results, world, policies)), strict=True))
+    found = dict(zip(policies, trial_means(_finals(results, world, policies)), strict=True))
     return dict(sorted(found.items(), key=lambda item: item[1].mean))
 
 
@@ -81,11 +81,11 @@ def reference(results: Results, world: str) -> str:
     return wanted if wanted in results.policies(world) else contenders(results, world)[0]
 
 
-def differences(results: Results, world: str, *, to: str) -> dict[str, Estimate]:
+def differences(results: Results, world: str, *, to: str) -> dict[str, TrialMean]:
     """Returns for each policy its final regret minus that of the policy `to`, paired by trial, the least first."""
     policies = results.policies(world)
     gaps = _finals(results, world, policies) - results.final(world, to)
-    return dict(sorted(zip(policies, estimates(gaps), strict=True), key=lambda item: item[1].mean))
+    return dict(sorted(zip(policies, trial_means(gaps), strict=True), key=lambda item: item[1].mean))
 
 
 def lead_in(results: Results, world: str) -> Lead:
@@ -189,7 +189,7 @@ def _finding(found: Lead) -> str:
     return f"{start}, ahead of {found.runner_up} by {_margin(found.margin, found.regret)}."
 
 
-def _margin(margin: Estimate, regret: Estimate) -> str:
+def _margin(margin: TrialMean, regret: TrialMean) -> str:
     """Returns how far ahead the winner was, and whether that may be chance."""
     digits = decimals([regret.mean])
     if margin.interval is None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.runs.entries import COMMON
-from coterie.runs.report.estimates import Estimate, counted, estimates
+from coterie.runs.report.trial_means import TrialMean, counted, trial_means
 from coterie.runs.results import LogResults, Results
 
 WINDOWS = 20
@@ -35,7 +35,7 @@ class Gain:
 
     mine: float
     other: float
-    gap: Estimate
+    gap: TrialMean
 
     @property
     def ratio(self) -> float:
@@ -43,9 +43,9 @@ class Gain:
         return self.mine / self.other if self.other > 0 else np.nan
 
 
-def rate(world: LogResults, policy: str) -> Estimate:
+def rate(world: LogResults, policy: str) -> TrialMean:
     """Returns the mean reward of a round."""
-    return estimates(world.means(policy)[None])[0]
+    return trial_means(world.means(policy)[None])[0]
 
 
 def by_rate(world: LogResults) -> list[str]:
@@ -65,7 +65,7 @@ def gain_where(world: LogResults, policy: str, other: str, where: Callable[[int]
         return None
     pair = np.array([[_mean(world.rewards[each][trial][where(trial)]) for trial in trials] for each in (policy, other)])
     mine, theirs = pair.mean(axis=1)
-    return Gain(mine=float(mine), other=float(theirs), gap=estimates((pair[0] - pair[1])[None])[0])
+    return Gain(mine=float(mine), other=float(theirs), gap=trial_means((pair[0] - pair[1])[None])[0])
 
 
 def _mean(rewards: Array) -> float:
@@ -210,18 +210,18 @@ def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
             return f"the graph made no difference to {policy} that could be told from chance: {rates} ({size})"
 
 
-def direction(gap: Estimate) -> int:
+def direction(gap: TrialMean) -> int:
     """Returns 1 if more, -1 if less, 0 if it may be chance; with too few trials for an interval, the sign.
 
     Examples:
-        >>> direction(Estimate(mean=0.1, std_err=0.1, interval=(-0.1, 0.3), n_trials=5))
+        >>> direction(TrialMean(mean=0.1, std_err=0.1, interval=(-0.1, 0.3), n_trials=5))
         0
     """
     low, high = gap.interval or (gap.mean, gap.mean)
     return int(low > 0) - int(high < 0)
 
 
-def _sure(gap: Estimate) -> str:
+def _sure(gap: TrialMean) -> str:
     if gap.interval is None:
         return f", {counted(gap.n_trials, 'trial')}, too few to say whether by chance"
     return f" [{gap.interval[0]:.3f}, {gap.interval[1]:.3f}]"

@@ -164,7 +164,7 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
 
 
 def _fewer_colours(path: Path) -> None:
-    """Writes a PNG anew with a palette of 96 colours: line art looks the same, in a quarter of the size."""
+    """Writes a PNG again with a palette of 96 colours: line art looks the same, in a quarter of the size."""
     from PIL import Image
 
     with Image.open(path) as picture:

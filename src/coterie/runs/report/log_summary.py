@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from coterie.runs.report.estimates import Estimate
 from coterie.runs.report.reward import (
     Gain,
     answer,
@@ -17,6 +16,7 @@ from coterie.runs.report.reward import (
     thirds,
     without_graph,
 )
+from coterie.runs.report.trial_means import TrialMean
 from coterie.runs.results import LogResults, Results
 
 FORMAT = 1
@@ -89,6 +89,6 @@ def _gain(found: Gain | None) -> dict[str, Any] | None:
     return {"mine": found.mine, "other": found.other, "times": found.ratio, "gap": _estimate(found.gap)}
 
 
-def _estimate(found: Estimate) -> dict[str, Any]:
+def _estimate(found: TrialMean) -> dict[str, Any]:
     interval = None if found.interval is None else list(found.interval)
     return {"mean": found.mean, "std_err": found.std_err, "interval": interval, "trials": found.n_trials}

@@ -16,7 +16,7 @@ MISSING = "-"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class TrialMean:
     """A mean over trials, how uncertain it is, and how many trials it has; with one trial nobody can say how uncertain.
 
     Attributes:
@@ -59,18 +59,18 @@ def _resamples(n_trials: int) -> Array:
     return counts / n_trials
 
 
-def estimates(samples: Array) -> list[Estimate]:
+def trial_means(samples: Array) -> list[TrialMean]:
     """Returns the mean of each row and how uncertain it is."""
     n_trials = samples.shape[1]
     means = samples.mean(axis=1)
     if n_trials < 2:
-        return [Estimate(mean=float(mean), std_err=None, interval=None, n_trials=n_trials) for mean in means]
+        return [TrialMean(mean=float(mean), std_err=None, interval=None, n_trials=n_trials) for mean in means]
     errors = samples.std(axis=1, ddof=1) / np.sqrt(n_trials)
     if n_trials < FEWEST:
         together = zip(means.tolist(), errors.tolist(), strict=True)
-        return [Estimate(mean=mean, std_err=error, interval=None, n_trials=n_trials) for mean, error in together]
+        return [TrialMean(mean=mean, std_err=error, interval=None, n_trials=n_trials) for mean, error in together]
     return [
-        Estimate(mean=float(mean), std_err=float(error), interval=(float(low), float(high)), n_trials=n_trials)
+        TrialMean(mean=float(mean), std_err=float(error), interval=(float(low), float(high)), n_trials=n_trials)
         for mean, error, (low, high) in zip(means, errors, intervals(samples), strict=True)
     ]
 
@@ -96,21 +96,21 @@ def decimals(values: Iterable[float]) -> int:
     return 1 + sum(largest < limit for limit in (100, 10, 1))
 
 
-def with_error(found: Estimate, digits: int) -> str:
+def with_error(found: TrialMean, digits: int) -> str:
     """Returns the mean and, where there are several trials, its standard error.
 
     Examples:
-        >>> with_error(Estimate(mean=12.34, std_err=0.56, interval=None, n_trials=9), 1)
+        >>> with_error(TrialMean(mean=12.34, std_err=0.56, interval=None, n_trials=9), 1)
         '12.3 ± 0.6'
     """
     return f"{found.mean:.{digits}f} ± {MISSING if found.std_err is None else f'{found.std_err:.{digits}f}'}"
 
 
-def signed(found: Estimate, digits: int) -> str:
+def signed(found: TrialMean, digits: int) -> str:
     """Returns the mean with its sign and, where there are trials enough, its interval.
 
     Examples:
-        >>> signed(Estimate(mean=12.34, std_err=0.56, interval=(-1.0, 25.0), n_trials=9), 1)
+        >>> signed(TrialMean(mean=12.34, std_err=0.56, interval=(-1.0, 25.0), n_trials=9), 1)
         '+12.3 [-1.0, 25.0]'
     """
     if found.interval is None:
