@@ -19,7 +19,6 @@ from coterie.runs.results import results_of
 from coterie.runs.runner import OnUnit, run_study
 from coterie.runs.store import Store, Unit
 from coterie.runs.study import Study, read_study, study_from, title_of
-from coterie.runs.worlds import LogWorld, recorded_problem
 
 
 def usable_cores() -> int:
@@ -81,8 +80,7 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
     )
     console.print(f"{study.title}: {sizes}; results in {out}", highlight=False, soft_wrap=True)
     for each in study.worlds:
-        if isinstance(each, LogWorld):
-            recorded_problem(each.settings)  # what is wrong with a log is said before anything is run
+        each.check()
     with _progress(console) as on_unit:
         on_plan = partial(_print_plan, console, jobs) if study.of_logs else None
         store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)
@@ -193,7 +191,7 @@ def _progress(console: Any) -> Iterator[OnUnit]:
             what = _unit_words(unit)
             progress.update(task, completed=done, total=total, description=what)
             if not console.is_terminal:
-                rest = (monotonic() - start) * (total / done - 1)
+                rest = (monotonic() - start) * (total / done - 1) if done else 0.0  # what cannot run costs nothing
                 with suppress(BrokenPipeError):  # nobody reads any more; the work goes on
                     console.print(
                         f"{what} done, {left} to go, about {rest:.0f} s left", highlight=False, soft_wrap=True

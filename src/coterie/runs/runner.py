@@ -18,7 +18,6 @@ from coterie.runs.store import Store, Tried, Unit
 from coterie.runs.study import Study, study_from
 from coterie.runs.trial import FINAL, PILOT, Trial
 from coterie.runs.workers import MEMORY_LIMIT, Work, Workers, limit_memory, peak_memory
-from coterie.runs.worlds import DrawnWorld, LogWorld, StudyWorld
 
 UNITS_A_PROCESS = 4  # a log is read once for these
 FIRST_ROUNDS = 200  # enough for engine "local" to come to what a decision costs it later on
@@ -111,10 +110,10 @@ def _pilot_units(study: Study) -> Iterator[Unit]:
     if study.tuning is None:
         return
     for world in study.worlds:
-        rounds = min(study.tuning.horizon, world.horizon)
+        seconds = min(study.tuning.horizon, world.horizon) * (world.round_seconds or 0.0)
         for number in range(study.tuning.trials):
             for label, grid in study.grids(world.name).items():
-                yield Unit(world.name, number, label, "pilot", len(grid) * rounds * _round_seconds(world))
+                yield Unit(world.name, number, label, "pilot", len(grid) * seconds)
 
 
 def _trial_units(study: Study, store: Store) -> Iterator[Unit]:
@@ -122,28 +121,20 @@ def _trial_units(study: Study, store: Store) -> Iterator[Unit]:
     for world in study.worlds:
         for number in range(study.trials):
             for policy in study.playing(world.name):
-                if world.is_log:
-                    cost = _cost(world.horizon, store.estimate(timed[world.name], policy.label))
-                else:
-                    cost = world.horizon * _round_seconds(world)
-                yield Unit(world.name, number, policy.label, cost=cost)
-
-
-def _round_seconds(world: StudyWorld) -> float:
-    """Returns the seconds of a round, roughly: reading a belief, and updating one of this size."""
-    assert isinstance(world, DrawnWorld)  # logs are timed
-    return 2e-5 + 2e-10 * (world.settings.n_users * world.settings.n_arms) ** 2 / 5
+                usual = {"round": world.round_seconds}
+                seconds = store.estimate(timed[world.name], policy.label) if world.name in timed else usual
+                yield Unit(world.name, number, policy.label, cost=_cost(world.horizon, seconds))
 
 
 def timed_worlds(study: Study) -> dict[str, str]:
-    """Returns for each log the one whose first rounds say how long policies take there: the first alike."""
-    alike: dict[tuple[Any, ...], str] = {}
-    logs = [each for each in study.worlds if isinstance(each, LogWorld)]
-    return {each.name: alike.setdefault(each.cost_key, each.name) for each in logs}
+    """Returns for each world that is timed the one whose first rounds are: the first that costs the same."""
+    first: dict[tuple[Any, ...], str] = {}
+    timed = [each for each in study.worlds if each.round_seconds is None]
+    return {each.name: first.setdefault(each.cost_key, each.name) for each in timed}
 
 
 def _missing_timings(study: Study, store: Store) -> Iterator[Unit]:
-    """Yields the first rounds of policies on logs that nobody has timed yet, in a trial that the study never plays."""
+    """Yields the first rounds of policies that nobody has timed yet, in a trial that the study never plays."""
     for name in dict.fromkeys(timed_worlds(study).values()):
         for policy in study.playing(name):
             unit = Unit(name, study.trials, policy.label, "timing", 1.0)

@@ -320,21 +320,22 @@ class Store:
     def _write_table(self, unit: Unit, table: Any) -> None:
         from pyarrow import parquet
 
-        self.write(self._paths(unit)[0], lambda partial: parquet.write_table(table, partial, compression="zstd"))
+        write_whole(self._paths(unit)[0], lambda partial: parquet.write_table(table, partial, compression="zstd"))
 
     def write_json(self, path: Path, value: Any) -> None:
         """Writes plain values as a file that is there whole or not at all."""
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        self.write(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+        write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
-    def write(self, path: Path, write: Callable[[Path], Any]) -> None:
-        """Writes a file under another name and renames it: it is there whole or not at all, also after a crash."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-        write(partial)
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
-        partial.replace(path)
+
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Writes a file under another name and renames it: it is there whole or not at all, also after a crash."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    write(partial)
+    with partial.open("rb") as written:
+        os.fsync(written.fileno())
+    partial.replace(path)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

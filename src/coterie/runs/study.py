@@ -65,11 +65,10 @@ class Study:
 
     def on(self, folder: Path) -> "Study":
         """Returns the study on the log in this folder; one whose worlds are no logs has nothing to read from it."""
-        logs = [each for each in self.worlds if isinstance(each, LogWorld)]
-        if not logs:
+        if not self.of_logs:
             rule = "its worlds are drawn, not read"
             raise SettingError(f"the study {self.name!r} was given --data", rule, "Leave --data out", key="data")
-        return replace(self, worlds=tuple(each.on(folder) for each in logs))
+        return replace(self, worlds=tuple(each.on(folder) for each in self.worlds))
 
     def world(self, name: str) -> StudyWorld:
         """Returns a world by its name."""

@@ -165,6 +165,23 @@ class StudyWorld(ABC):
         """How many rounds are played, at most."""
         return self.settings.horizon
 
+    @property
+    def round_seconds(self) -> float | None:
+        """What a round of any policy takes, roughly; none where policies are timed first."""
+        return None
+
+    @property
+    def cost_key(self) -> tuple[Any, ...]:
+        """What the time of a round depends on: worlds with the same key need be timed once."""
+        return (self.name,)
+
+    def check(self) -> None:  # noqa: B027 - a drawn world is checked with its settings
+        """Raises if the world cannot be played, before anything is run."""
+
+    def on(self, folder: Path) -> Self:  # noqa: ARG002 - a log is read from there
+        """Returns the same world on the data in this folder, if it reads any."""
+        return self
+
     def as_dict(self) -> dict[str, Any]:
         """Returns the world as plain values, every default written out."""
         return {"name": self.name, "tuned_on": self.tuned_on, **self._plain_settings()}
@@ -201,6 +218,11 @@ class DrawnWorld(StudyWorld):
 
     settings: WorldSettings
 
+    @property
+    def round_seconds(self) -> float:
+        """Reading a belief, and updating one of this size."""
+        return 2e-5 + 2e-10 * (self.settings.n_users * self.settings.n_arms) ** 2 / 5
+
     def _plain_settings(self) -> dict[str, Any]:
         return settings_as_dict(self.settings)
 
@@ -227,11 +249,15 @@ class LogWorld(StudyWorld):
 
     @property
     def cost_key(self) -> tuple[Any, ...]:
-        """What the time of a round depends on: worlds with the same key need be timed once."""
+        """The log and what is shown of it."""
         held = self.settings
         return held.data, held.folder, held.protocol, held.n_candidates, held.online_features
 
-    def on(self, folder: Path) -> "LogWorld":
+    def check(self) -> None:
+        """Reads the log."""
+        recorded_problem(self.settings)
+
+    def on(self, folder: Path) -> Self:
         """Returns the same world on the log in this folder."""
         return replace(self, settings=replace(self.settings, folder=str(folder)))
 

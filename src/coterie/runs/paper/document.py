@@ -11,7 +11,7 @@ from coterie.runs.paper.summary import StudySummary
 from coterie.runs.paper.table import PAPER, SIZES, table_rows
 from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
-from coterie.runs.report.tables import TextTable
+from coterie.runs.report.tables import TextTable, markdown_table
 
 TITLE = "Reproduction: what holds of the paper"
 VERDICTS = ("holds", "holds partly", "does not hold")
@@ -222,6 +222,5 @@ def _computed(name: str, record: Record, pictures: Path) -> Section:
 
 
 def _markdown_table(table: TextTable) -> str:
-    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
-    text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+    text = markdown_table(table.columns, table.rows)
     return f"{text}\n\n{table.note}" if table.note else text

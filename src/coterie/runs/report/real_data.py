@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from coterie.runs.report.tables import markdown_table
+
 ORDER = ("lastfm", "deezer", "filmtrust")
 OPENING = """# Real data
 
@@ -68,7 +70,7 @@ def _study(summary: Mapping[str, Any]) -> Iterator[str]:
     asked = list(goals(summary))
     if asked:
         yield "What was asked for beforehand, and what came of it in the mean of all trials:"
-        yield _table(("others drawn by", "asked", "found", "met"), asked)
+        yield markdown_table(("others drawn by", "asked", "found", "met"), asked)
     for world in summary["worlds"]:
         yield from _world(world)
     yield from _whom(summary)
@@ -82,7 +84,7 @@ def _world(world: Mapping[str, Any]) -> Iterator[str]:
     people = f"{facts['n_users']:,} users, {facts['n_edges']:,} edges"
     yield f"{people}, {facts['n_arms']:,} arms of {facts['dimension']} features, {facts['rounds']:,} rounds."
     rows = [_policy(each) for each in world["policies"]]
-    yield _table(("policy", "reward a round", "against itself without a graph", "ms a round", "MiB"), rows)
+    yield markdown_table(("policy", "reward a round", "against itself without a graph", "ms a round", "MiB"), rows)
     against = world["against_best_without_graph"]
     if against:
         best = world["best_without_graph"]
@@ -121,7 +123,7 @@ def _whom(summary: Mapping[str, Any]) -> Iterator[str]:
     ]
     if rows:
         yield f"For whom: {summary['reference']} with and without the graph, in thirds of the rounds."
-        yield _table(("shown", "by", "which", "with", "without", "difference"), rows)
+        yield markdown_table(("shown", "by", "which", "with", "without", "difference"), rows)
 
 
 def goals(summary: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
@@ -165,11 +167,6 @@ def _of_lastfm(
 
 def _met(yes: bool) -> str:
     return "yes" if yes else "**no**"
-
-
-def _table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = [columns, ["---"] * len(columns), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
 def main(arguments: Sequence[str]) -> int:

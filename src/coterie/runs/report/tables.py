@@ -1,6 +1,6 @@
 """A study's numbers as tables of plain text, which the terminal and the page show alike."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
@@ -245,6 +245,19 @@ def failures(results: Results) -> TextTable:
     )
     words = frozenset({0, 1, 2})
     return TextTable(title="What could not run", columns=("world", "policy", "reason"), rows=rows, words=words)
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""Returns a table in Markdown.
+
+    Examples:
+        >>> print(markdown_table(("policy", "regret"), [("a|b", "5")]))
+        | policy | regret |
+        | --- | --- |
+        | a\|b | 5 |
+    """
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
 
 
 def for_terminal(table: TextTable) -> Any:

@@ -167,6 +167,21 @@ def test_what_cannot_run_is_told_and_the_rest_goes_on(
     assert missing_units(study_on(folder), store) == ([], [])
 
 
+def test_a_method_of_ones_own_that_fails_is_stored_with_its_place(
+    tmp_path: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code = "class Mine:\n    def __init__(self, *, graph, arms, seed): pass\n    def select(self, *_): return 1 / 0\n"
+    (tmp_path / "failing.py").write_text(f"{code}    def update(self, *_): pass\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    study = study_on(folder, policies=[{"policy": "random"}, {"policy": "failing:Mine"}])
+    world = results_of(run_study(study, tmp_path / "out")).logs["uniform"]
+    assert (
+        "'failing:Mine' failed with ZeroDivisionError: division by zero (failing.py, line 3)"
+        in world.failed["failing:Mine"]
+    )
+    assert set(world.rewards) == {"random"}
+
+
 @pytest.mark.parametrize("policy", ["per-user-linucb", "per-user-gp-ucb", "pooled-linucb", "gp-ucb"])
 def test_on_sparse_users_alone_and_users_as_one_choose_as_they_always_did(policy: str) -> None:
     graph, rng = make_graph("ring", 6), np.random.default_rng(0)
