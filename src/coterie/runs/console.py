@@ -80,7 +80,7 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
     )
     console.print(f"{study.title}: {sizes}; results in {out}", highlight=False, soft_wrap=True)
     for each in study.worlds:
-        each.check()
+        each.check()  # what is wrong with a log is said before anything is run
     with _progress(console) as on_unit:
         on_plan = partial(_print_plan, console, jobs) if study.of_logs else None
         store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)

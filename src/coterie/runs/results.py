@@ -26,7 +26,7 @@ class LogResults:
         settings: Its settings, as plain values.
         facts: What the log holds.
         rewards: Policy -> trial -> one reward a round; NaN where a replay did not use the row.
-        visits: Trial -> the how-many-eth visit of the user each round is, from 0.
+        visits: Trial -> which visit of its user each round is, from 0.
         degrees: Trial -> how many neighbours the user of each round has.
         seconds: Policy -> trial -> seconds of a round.
         core_seconds: What all of it took on a core.

@@ -297,7 +297,8 @@ class Store:
         from pyarrow import ArrowException, parquet
 
         try:
-            return parquet.read_table(path, columns=columns, filters=filters)
+            # A world may be called "degree=3", which is no partition of the table.
+            return parquet.read_table(path, columns=columns, filters=filters, partitioning=None)
         except (ArrowException, OSError) as error:
             raise StoreError(
                 f"{str(path)!r} cannot be read: {error}",

@@ -109,6 +109,14 @@ def test_drawn_worlds_and_logs_are_stored_alike(tmp_path: Path) -> None:
         assert all({"seconds", "core_seconds", "rounds", "peak_memory", "machine"} <= each.keys() for each in timings)
 
 
+def test_a_world_may_be_called_like_a_column_with_a_value(tmp_path: Path) -> None:
+    world = {"name": "degree=3", "n_users": 5, "n_arms": 4, "n_candidates": 2, "dimension": 2, "horizon": 6}
+    study = study_from({"trials": 1, "worlds": [world], "policies": [{"policy": "random", "label": "t=1"}]})
+    store = run_study(study, tmp_path)
+    assert store.rows(Unit("degree=3", 0, "t=1"), ["degree", "t"])["t"].to_pylist() == [0, 1, 2, 3, 4, 5]
+    assert results_of(store).regrets["degree=3"]["t=1"].shape == (1, 6)
+
+
 def test_lost_timings_cost_no_regrets(tmp_path: Path) -> None:
     out = copied("drawn", tmp_path)
     (out / "timings" / "small" / "trial-000.json").write_text("{")
