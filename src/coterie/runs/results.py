@@ -1,6 +1,6 @@
 """The results of a study as they lie in memory: what the comparison, the figures and the report read."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +11,6 @@ from coterie.contracts import Array
 from coterie.errors import StoreError
 from coterie.runs.store import Store, Unit
 from coterie.runs.study import Study, study_from
-from coterie.runs.worlds import StudyWorld
 
 Ints = NDArray[np.int64]
 NEGATIVES = {"uniform": "others drawn uniformly", "popularity": "others drawn by popularity"}
@@ -62,10 +61,9 @@ class LogResults:
         played = [set(self.rewards.get(policy, ())) for policy in policies]
         return sorted(set.intersection(*played)) if played else []
 
-    def means(self, policy: str, trials: list[int] | None = None) -> Array:
+    def means(self, policy: str) -> Array:
         """Returns the mean reward of a policy, one number a trial; hits in a round where rewards are 0 and 1."""
-        held = self.rewards[policy]
-        return np.array([np.nanmean(held[trial]) for trial in (self.trials(policy) if trials is None else trials)])
+        return np.array([np.nanmean(self.rewards[policy][trial]) for trial in self.trials(policy)])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,21 +124,11 @@ def results_of(store: Store) -> Results:
     """Returns what is stored of a study; a world without anything finished is left out."""
     manifest = store.manifest
     study = study_from(manifest["study"])
-    logs, regrets, seconds = {}, {}, {}
-    for world, given in zip(study.worlds, manifest["study"]["worlds"], strict=True):
-        if world.is_log:
-            logs[world.name] = _log_results(study, store, given)
-        elif done := list(_whole_trials(study, store, world)):
-            labels = [each.label for each in study.playing(world.name)]
-            regrets[world.name] = {
-                label: np.array([_column(store, Unit(world.name, i, label), "regret") for i in done])
-                for label in labels
-            }
-            seconds[world.name] = {
-                label: np.array([_seconds(store, Unit(world.name, i, label)) for i in done]) for label in labels
-            }
-    logs = {name: each for name, each in logs.items() if each.rewards}
-    if not regrets and not logs:
+    trials = {each.name: _whole_trials(study, store, each.name) for each in study.worlds if not each.is_log}
+    found = [_log_results(study, store, each) for each in manifest["study"]["worlds"] if each["name"] not in trials]
+    logs = {each.name: each for each in found if each.rewards}
+    units = {world: _units(study, world, done) for world, done in trials.items() if done}
+    if not units and not logs:
         what = "policy" if study.of_logs else "trial"
         raise StoreError(
             f"{str(store.folder)!r} holds no finished {what}", "there is nothing to show", "Go on with --resume"
@@ -151,23 +139,32 @@ def results_of(store: Store) -> Results:
         title=study.title,
         settings=manifest["study"],
         versions=manifest["versions"],
-        regrets=regrets,
-        seconds=seconds,
+        regrets={w: {p: _stacked(store, _regrets, each) for p, each in units[w].items()} for w in units},
+        seconds={w: {p: _stacked(store, _seconds, each) for p, each in units[w].items()} for w in units},
         tuned={w: {p: record["chosen"] for p, record in each.items()} for w, each in tuned.items()},
         pilot={w: {p: record["grid"] for p, record in each.items()} for w, each in tuned.items()},
         logs=logs,
     )
 
 
-def _whole_trials(study: Study, store: Store, world: StudyWorld) -> Iterator[int]:
-    """Yields the trials that every policy has finished: only these can be compared."""
-    for number in range(study.trials):
-        if all(store.has(Unit(world.name, number, each.label)) for each in study.playing(world.name)):
-            yield number
+def _whole_trials(study: Study, store: Store, world: str) -> list[int]:
+    """Returns the trials that every policy has finished: only these can be compared."""
+    labels = [each.label for each in study.playing(world)]
+    return [i for i in range(study.trials) if all(store.has(Unit(world, i, label)) for label in labels)]
 
 
-def _column(store: Store, unit: Unit, name: str) -> Array:
-    return np.asarray(store.rows(unit, [name])[name].to_numpy())
+def _units(study: Study, world: str, trials: list[int]) -> dict[str, list[Unit]]:
+    """Returns the units of these trials, by policy."""
+    return {each.label: [Unit(world, i, each.label) for i in trials] for each in study.playing(world)}
+
+
+def _stacked(store: Store, read: Callable[[Store, Unit], Any], units: list[Unit]) -> Array:
+    """Returns what is read of these units, one row or number a trial."""
+    return np.array([read(store, unit) for unit in units])
+
+
+def _regrets(store: Store, unit: Unit) -> Array:
+    return np.asarray(store.rows(unit, ["regret"])["regret"].to_numpy())
 
 
 def _seconds(store: Store, unit: Unit) -> float:
