@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 from math import log2
 from pathlib import Path
-from time import perf_counter, process_time
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from coterie.runs.entries import LearnerSettings
 from coterie.runs.store import Store, Tried, Unit
 from coterie.runs.study import Study, study_from
 from coterie.runs.trial import FINAL, PILOT, Trial
-from coterie.runs.workers import MEMORY_LIMIT, Work, Workers, limit_memory, peak_memory
+from coterie.runs.workers import MEMORY_LIMIT, Work, Workers, limit_memory
 
 UNITS_A_PROCESS = 4  # a log is read once for these
 FIRST_ROUNDS = 200  # enough for engine "local" to come to what a decision costs it later on
@@ -176,8 +176,6 @@ class UnitRunner:
                 self._time(unit, policy)
             elif unit.kind == "pilot":
                 self._store.write_pilot(unit, self._try(unit, policy))
-            elif self._study.of_logs:
-                self._play_or_say_why(unit, policy)
             else:
                 self._play(unit, policy)
 
@@ -193,26 +191,24 @@ class UnitRunner:
         return [(values, float(trial.play(policy, values).regrets.sum())) for values in grid]
 
     def _play(self, unit: Unit, policy: LearnerSettings) -> None:
-        trial = self._trial(unit.world, unit.number)
-        chosen = tuned_for(self._study, self._store.read_tuned(), unit.world).get(unit.policy)
-        with peak_memory() as peak:
-            start = process_time()
-            played = trial.play(policy, chosen)
-            memory, seconds = peak(), process_time() - start
-        self._store.write_played(unit, trial, played, memory=memory, core_seconds=seconds)
-
-    def _play_or_say_why(self, unit: Unit, policy: LearnerSettings) -> None:
-        """Plays a policy on a log; what cannot run at this size is stored as such."""
-        failed = self._store.estimate(timed_worlds(self._study)[unit.world], unit.policy).get("failed")
-        if failed:
+        """Plays a policy; on a log what cannot run at its size is stored as such, on a drawn world it is a defect."""
+        timed = timed_worlds(self._study).get(unit.world)
+        if timed and (failed := self._store.estimate(timed, unit.policy).get("failed")):
             self._store.write_failure(unit, failed)
             return
-        self._store.write_facts(unit.world, self._trial(unit.world, unit.number).facts())
-        gc.collect()  # what an earlier policy held is not this one's
+        trial = self._trial(unit.world, unit.number)
+        tuned = tuned_for(self._study, self._store.read_tuned(), unit.world).get(unit.policy)
+        if self._study.of_logs:
+            self._store.write_facts(unit.world, trial.facts())
+            gc.collect()  # what an earlier policy held is not this one's
         try:
-            self._play(unit, policy)
+            played = trial.play(policy, tuned)
         except (CoterieError, MemoryError) as error:
+            if not self._study.of_logs:
+                raise
             self._store.write_failure(unit, _reason(error))
+        else:
+            self._store.write_played(unit, trial, played)
 
     def _time(self, unit: Unit, policy: LearnerSettings) -> None:
         """Plays the first rounds of a trial, and stores how long they took."""
@@ -253,14 +249,9 @@ def _tuned(study: Study, store: Store) -> dict[str, Any]:
     assert study.tuning is not None
     out: dict[str, Any] = {}
     for world in study.worlds:
-        units = {
-            label: [Unit(world.name, i, label, "pilot") for i in range(study.tuning.trials)]
-            for label in study.grids(world.name)
-        }
-        if units:
-            out[world.name] = {
-                label: choose([store.read_pilot(unit) for unit in each]) for label, each in units.items()
-            }
+        for label in study.grids(world.name):
+            pilots = [Unit(world.name, number, label, "pilot") for number in range(study.tuning.trials)]
+            out.setdefault(world.name, {})[label] = choose([store.read_pilot(each) for each in pilots])
     return out
 
 

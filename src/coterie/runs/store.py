@@ -213,11 +213,16 @@ class Store:
             return bool(self.estimate(unit.world, unit.policy))
         return any(path.exists() for path in self._paths(unit)) or "failed" in self.timing(unit)
 
-    def write_played(self, unit: Unit, trial: Trial, played: Played, *, memory: int, core_seconds: float) -> None:
+    def write_played(self, unit: Unit, trial: Trial, played: Played) -> None:
         """Writes the timing and then the rounds: once these are there, all of it is."""
-        took = {"seconds": played.seconds, "core_seconds": core_seconds, "rounds": trial.horizon}
-        timing = {**took, "peak_memory": memory, "machine": machine()} | ({"fits": played.fits} if played.fits else {})
-        self.write_json(self._timing(unit), timing)
+        timing = {
+            "seconds": played.seconds,
+            "core_seconds": played.core_seconds,
+            "rounds": trial.horizon,
+            "peak_memory": played.memory,
+            "machine": machine(),
+        }
+        self.write_json(self._timing(unit), timing | ({"fits": played.fits} if played.fits else {}))
         with require_extra("lab", "a store of results"):
             import pyarrow as pa
         columns = {

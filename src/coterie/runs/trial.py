@@ -8,7 +8,7 @@ from functools import cached_property
 from itertools import islice
 from math import isnan
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, process_time
 from traceback import extract_tb
 from typing import Any
 
@@ -21,6 +21,7 @@ from coterie.policies.online import OnlineFeatures
 from coterie.problems import Problem, Round
 from coterie.runs.entries import LearnerSettings
 from coterie.runs.learners import Learner
+from coterie.runs.workers import peak_memory
 from coterie.runs.worlds import StudyWorld
 
 FINAL, PILOT = 0, 1
@@ -49,6 +50,8 @@ class Played:
         rewards: What they paid; NaN where nobody knows.
         regrets: How much more the best candidate would have paid, noise apart; NaN where nobody knows.
         seconds: How long it took, the making of the policy included.
+        core_seconds: How long the process was at work on it.
+        memory: The most bytes that the process held meanwhile.
         fits: Of a policy that learns hyperparameters: what it had learned, and after how many rewards.
     """
 
@@ -56,6 +59,8 @@ class Played:
     rewards: Array
     regrets: Array
     seconds: float
+    core_seconds: float
+    memory: int
     fits: list[dict[str, float]] = field(default_factory=list)
 
 
@@ -128,15 +133,18 @@ class Trial:
 
     def play(self, settings: LearnerSettings, tuned: Mapping[str, Any] | None = None) -> Played:
         """Returns what a policy does in this trial."""
-        start = perf_counter()
-        learner = self.learner(settings, tuned)
-        arms, rewards, regrets = zip(*self.steps(settings, learner), strict=True)
-        seconds = perf_counter() - start
+        with peak_memory() as peak:
+            start, start_on_core = perf_counter(), process_time()
+            learner = self.learner(settings, tuned)
+            arms, rewards, regrets = zip(*self.steps(settings, learner), strict=True)
+            seconds, core_seconds, memory = perf_counter() - start, process_time() - start_on_core, peak()
         return Played(
             arms=list(arms),
             rewards=np.array(rewards),
             regrets=np.array(regrets),
             seconds=seconds,
+            core_seconds=core_seconds,
+            memory=memory,
             fits=_fits(learner.inside if isinstance(learner, OnlineFeatures) else learner),
         )
 
