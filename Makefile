@@ -61,7 +61,7 @@ reproduction: $(STAMP)  ## the paper's whole comparison (about half an hour on t
 	cp build/reproduction/pictures/*.png docs/pictures/ && cp build/reproduction/reproduction.md docs/
 
 real-data: $(STAMP)  ## docs/real-data.md from the results stored in docs/results/real
-	$(BIN)/python -m coterie.runs.recorded.report.document docs/results/real docs/real-data.md
+	$(BIN)/python -m coterie.runs.report.real_data docs/results/real docs/real-data.md
 
 REAL := lastfm=hetrec2011-lastfm-2k deezer=deezer-ro filmtrust=filmtrust
 real-runs: $(STAMP)  ## the studies on real data (many hours; go on where they stopped): make real-runs DATA=DIR

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from coterie.runs.report.figures import draw_finals
 from coterie.runs.report.style import save_figure
-from coterie.runs.results import Results
+from coterie.runs.results import Results, results_of
 from coterie.runs.store import Store
 
 DOCS = Path(__file__).parent.parent / "docs"
@@ -28,7 +28,7 @@ Finals = Mapping[str, Mapping[str, Sequence[float]]]  # world -> policy -> final
 
 def read(folder: Path) -> Finals:
     """Returns the final regrets of a finished study."""
-    results = Store(folder).results()
+    results = results_of(Store(folder))
     return {w: {p: results.final(w, p).round(4).tolist() for p in results.policies(w)} for w in results.worlds}
 
 

@@ -10,7 +10,8 @@ from coterie.policies import make_policy
 from coterie.policies.auto import AutoPolicy
 from coterie.problems import World, draw_world, world_settings
 from coterie.runs.entries import learner_settings
-from coterie.runs.play import Trial, play
+from coterie.runs.trial import Trial, play
+from coterie.runs.worlds import DrawnWorld
 
 SETTINGS, PILOTS, PILOT_ROUNDS = 20, 5, 1500
 TRIALS = 3
@@ -38,7 +39,7 @@ def refitting(trial: Trial) -> float:
 def piloting(settings: Any) -> float:
     """Returns the seconds of a whole pilot of lk-gp-ucb: one trial of it, times settings and pilot trials."""
     learner = learner_settings({"policy": "lk-gp-ucb", "width": 1.0, "lambda_base": 0.01}, {})
-    trial = Trial(settings, seed=1, number=0, rounds=PILOT_ROUNDS)
+    trial = Trial(DrawnWorld(settings=settings), seed=1, number=0, rounds=PILOT_ROUNDS)
     start = process_time()
     trial.play(learner)
     return (process_time() - start) * SETTINGS * PILOTS
@@ -69,7 +70,9 @@ def rows() -> list[Row]:
     out = []
     for level in ("easy", "medium"):
         settings = world_settings({"preset": "paper-literal", "kind": "gp-draw", "level": level})
-        mine = float(np.median([refitting(Trial(settings, seed=0, number=i)) for i in range(TRIALS)]))
+        mine = float(
+            np.median([refitting(Trial(DrawnWorld(settings=settings), seed=0, number=i)) for i in range(TRIALS)])
+        )
         theirs = float(np.median([piloting(settings) for _ in range(TRIALS)]))
         out.append(
             at_most(f"all fits of a trial, {level}", mine, theirs, MOST, per="a pilot of 20 settings x 5 trials")

@@ -9,7 +9,8 @@ from benchmarks.timing import Row, micro
 from coterie.problems import WorldSettings
 from coterie.runs.entries import LearnerSettings
 from coterie.runs.learners import make_learner
-from coterie.runs.play import Trial, play
+from coterie.runs.trial import Trial, play
+from coterie.runs.worlds import DrawnWorld
 
 REPEATS = 7
 
@@ -36,7 +37,7 @@ class Clocked:
 def overhead(name: str, settings: WorldSettings) -> tuple[float, float]:
     """Seconds a round inside the policy, and outside it: drawing the rounds, the loop, the truth, the record."""
     start = perf_counter()
-    trial = Trial(settings, seed=0, number=0)
+    trial = Trial(DrawnWorld(settings=settings), seed=0, number=0)
     drawing = perf_counter() - start
     learner = LearnerSettings(label=name, policy=name)
     made = make_learner(learner, trial.world, horizon=settings.horizon, seed=0, graph_seed=0, tuned={})

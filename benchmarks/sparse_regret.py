@@ -17,7 +17,8 @@ from scipy import stats
 
 from coterie.policies import Policy, make_policy
 from coterie.problems.presets import world_settings
-from coterie.runs.play import Trial
+from coterie.runs.trial import Trial
+from coterie.runs.worlds import DrawnWorld
 
 OUT = Path(__file__).parent.parent / "docs" / "sparse_regret.json"
 LEVELS = ("easy", "medium", "hard")
@@ -93,7 +94,7 @@ def measure(kind: str, *, trials: int, rounds: int, level: str, seed: int) -> Ro
     shares, same = [], 0
     for number in range(trials):
         results = {
-            name: played(Trial(settings, seed=seed, number=number, rounds=rounds), options)
+            name: played(Trial(DrawnWorld(settings=settings), seed=seed, number=number, rounds=rounds), options)
             for name, options in ENGINES.items()
         }
         for name, (_, regret, _) in results.items():

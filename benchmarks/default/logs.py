@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from coterie.runs.entries import learner_settings
-from coterie.runs.recorded.settings import LogSettings
-from coterie.runs.recorded.trial import RecordedTrial
+from coterie.runs.trial import Trial
+from coterie.runs.worlds import LogSettings, LogWorld
 
 ROUNDS = 5_000
 LOGS = {"lastfm": "hetrec2011-lastfm-2k", "delicious": "delicious", "filmtrust": "filmtrust"}
@@ -23,7 +23,7 @@ def measured(log: str, folder: str, negatives: str) -> dict[str, Any]:
     settings = LogSettings(
         data="plain" if log == "delicious" else log, folder=folder, negatives=negatives, horizon=ROUNDS
     )
-    trial = RecordedTrial(settings, seed=0, number=0)
+    trial = Trial(LogWorld(settings=settings), seed=0, number=0)
     start = process_time()
     played = trial.play(learner_settings({"policy": "auto-ucb"}, {}))
     ms = 1e3 * (process_time() - start) / ROUNDS

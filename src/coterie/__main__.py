@@ -18,7 +18,6 @@ from coterie.product.checks import REWARDS
 from coterie.product.evaluation.command.commands import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console
-from coterie.runs.demo import run_demo
 from coterie.runs.diagnosis.command import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.store import Store
@@ -212,7 +211,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _demo(options: argparse.Namespace) -> int:
-    run_demo(out=options.out or console.free_folder(Path("coterie-demo")), seed=options.seed, quick=options.quick)
+    console.run_demo(
+        out=options.out or console.free_folder(Path("coterie-demo")), seed=options.seed, quick=options.quick
+    )
     return 0
 
 

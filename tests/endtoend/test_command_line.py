@@ -9,6 +9,7 @@ import pytest
 import coterie as ct
 from coterie import __main__ as command_line
 from coterie.errors import ParameterError
+from coterie.runs import console
 from coterie.runs.console import free_folder
 from terminal import coterie, regrets
 
@@ -49,7 +50,7 @@ def test_run_prints_the_tables_and_writes_the_report(study: Path) -> None:
     assert str(Path("results/tiny/report.html")) in done.stdout
     names = {str(path.relative_to(out)) for path in out.rglob("*") if path.is_file()}
     assert {"manifest.json", "report.html", "figures/regret.png", "figures/regret.svg"} <= names
-    assert {"trials/tiny/trial-000.parquet", "trials/tiny/trial-001.parquet"} <= names
+    assert {"trials/tiny/trial-000/random.parquet", "trials/tiny/trial-001/random.parquet"} <= names
     assert (out / "figures" / "regret.png").read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
@@ -185,7 +186,7 @@ def test_an_error_of_ours_is_one_line_without_a_traceback(
     def fail(**_: object) -> None:
         raise ParameterError("seed is red", "it is a number", "Choose, say, 0")
 
-    monkeypatch.setattr(command_line, "run_demo", fail)
+    monkeypatch.setattr(console, "run_demo", fail)
     assert command_line.main(["demo"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -196,7 +197,7 @@ def test_an_error_that_is_not_ours_is_not_hidden(monkeypatch: pytest.MonkeyPatch
     def fail(**_: object) -> None:
         raise KeyError("a defect")
 
-    monkeypatch.setattr(command_line, "run_demo", fail)
+    monkeypatch.setattr(console, "run_demo", fail)
     with pytest.raises(KeyError, match="a defect"):
         command_line.main(["demo"])
 

@@ -1,4 +1,4 @@
-"""A study that is killed or stopped loses the trial under way and nothing else."""
+"""A study that is killed or stopped loses the unit under way, a policy in a trial, and nothing else."""
 
 import os
 import signal
@@ -36,12 +36,13 @@ def start(folder: Path, out: str, *more: str) -> subprocess.Popen[str]:
 
 
 def trials(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in sorted((folder / "trials" / "small").glob("*.parquet"))}
+    found = sorted((folder / "trials" / "small").glob("*/*.parquet"))
+    return {f"{path.parent.name}/{path.name}": path.read_bytes() for path in found}
 
 
 def wait_for_trials(folder: Path, number: int) -> None:
     deadline = time.monotonic() + 60
-    while len(list(folder.glob("trials/small/*.parquet"))) < number and time.monotonic() < deadline:
+    while len(list(folder.glob("trials/small/*/*.parquet"))) < number and time.monotonic() < deadline:
         time.sleep(0.01)
 
 
@@ -64,8 +65,8 @@ def test_a_study_that_was_stopped_goes_on(tmp_path: Path, how: signal.Signals, j
     resumed = start(tmp_path, "out", "--jobs", "1", "--resume")
     output, error = resumed.communicate(timeout=60)
     assert resumed.returncode == 0, error
-    assert output.count(" done") == 8 - len(kept)
+    assert output.count(" done") == 16 - len(kept)
     whole = trials(tmp_path / "out")
-    assert len(whole) == 8
+    assert len(whole) == 16
     assert {name: whole[name] for name in kept} == kept
     assert not list((tmp_path / "out").rglob("*.partial"))

@@ -95,7 +95,7 @@ def test_the_version_is_the_same_everywhere() -> None:
 
 
 def test_importing_coterie_imports_nothing_heavy() -> None:
-    done = run("import sys, coterie, coterie.problems, coterie.runs.demo; print(*sorted(sys.modules))")
+    done = run("import sys, coterie, coterie.problems, coterie.runs.console; print(*sorted(sys.modules))")
     assert done.returncode == 0, done.stderr
     loaded = {name.partition(".")[0] for name in done.stdout.split()}
     assert {"coterie", "numpy", "scipy"} <= loaded

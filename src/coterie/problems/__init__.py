@@ -6,7 +6,7 @@ it is drawn).
 
 from coterie.problems.presets import LEVELS, PRESET_NOTES, PRESETS, Level, settings_as_dict, world_settings
 from coterie.problems.random import RandomWorld, Traits, random_traits, random_world
-from coterie.problems.rounds import Round
+from coterie.problems.rounds import Problem, Round
 from coterie.problems.settings import WorldSettings
 from coterie.problems.synthetic import draw_rounds, draw_truth, draw_world, gp_world, sphere_pool
 from coterie.problems.world import World
@@ -16,6 +16,7 @@ __all__ = [
     "PRESETS",
     "PRESET_NOTES",
     "Level",
+    "Problem",
     "RandomWorld",
     "Round",
     "Traits",

@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import sqrt
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import ArmId, Array, UserId
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
 
 NoiseKind: TypeAlias = Literal["gaussian", "heavy-tailed"]
 RewardKind: TypeAlias = Literal["real", "binary"]
@@ -36,6 +38,24 @@ class Round:
     user: UserId
     candidates: tuple[ArmId, ...]
     noise: float
+
+
+class Problem(Protocol):
+    """What a trial is played on, drawn or recorded: a learner is given graph and arms, the runner asks `judge`."""
+
+    @property
+    def graph(self) -> UserGraph:
+        """The users."""
+        ...
+
+    @property
+    def arms(self) -> ArmPool:
+        """The pool."""
+        ...
+
+    def judge(self, shown: Round, arm: ArmId) -> tuple[float, float]:
+        """Returns the reward of the chosen arm and its regret; NaN where they are not known."""
+        ...
 
 
 def served_users(

@@ -1,7 +1,7 @@
 """Studies on the terminal: progress with an estimate, the tables, and where the report lies."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
@@ -10,18 +10,14 @@ from time import monotonic
 from typing import Any
 
 from coterie.errors import UnknownNameError, listed, or_similar
-from coterie.runs.extras import require_extra
-from coterie.runs.recorded.outcome import outcome_of
-from coterie.runs.recorded.plain import study_of_folder
-from coterie.runs.recorded.report.figures import draw_outcome
-from coterie.runs.recorded.showing import check_logs, duration, is_of_logs, show_logs
-from coterie.runs.report.figures import draw_study
-from coterie.runs.report.page import write_report
-from coterie.runs.report.tables import comparison_tables
-from coterie.runs.report.words import answer, unfinished
-from coterie.runs.results import Results
-from coterie.runs.runner import OnUnit, Unit, run_study
-from coterie.runs.store import Store
+from coterie.errors.extras import require_extra
+from coterie.runs.log_study import study_of_folder
+from coterie.runs.report.page import report_of, write_report
+from coterie.runs.report.regret import unfinished
+from coterie.runs.report.tables import TextTable, comparison, for_terminal
+from coterie.runs.results import results_of
+from coterie.runs.runner import OnUnit, run_study
+from coterie.runs.store import Store, Unit
 from coterie.runs.study import Study, read_study, study_from, title_of
 
 
@@ -65,69 +61,87 @@ def find_study(name: str) -> Study:
     return read_study(known[name])
 
 
+def run_demo(*, out: Path, seed: int = 0, quick: bool = False) -> Path:
+    """Runs the demonstration, the main policies on two small worlds, and returns the path of its report."""
+    study = find_study("demo").changed(seed=seed, quick=quick)
+    return run_and_report(study, out, jobs=usable_cores(), resume=False)
+
+
 def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: bool = True) -> Path:
     """Runs a study with progress, prints its tables, writes the report and returns its path."""
     console = _console()
-    rounds = sum(each.settings.horizon * len(study.playing(each.name)) for each in study.worlds) * study.trials
+    rounds = sum(each.horizon * len(study.playing(each.name)) for each in study.worlds) * study.trials
     if study.tuning is not None:
         tried = {each.name: sum(map(len, study.grids(each.name).values())) for each in study.worlds}
-        pilot = sum(min(study.tuning.horizon, each.settings.horizon) * tried[each.name] for each in study.worlds)
+        pilot = sum(min(study.tuning.horizon, each.horizon) * tried[each.name] for each in study.worlds)
         rounds += pilot * study.tuning.trials
-    told = (
+    sizes = (
         f"worlds {len(study.worlds)}, policies {len(study.policies)}, trials {study.trials}, rounds {rounds:,} in all"
     )
-    console.print(f"{study.title}: {told}; results in {out}", highlight=False, soft_wrap=True)
-    if study.of_logs:
-        check_logs(study)
+    console.print(f"{study.title}: {sizes}; results in {out}", highlight=False, soft_wrap=True)
+    for each in study.worlds:
+        each.check()  # what is wrong with a log is said before anything is run
     with _progress(console) as on_unit:
-        on_plan = partial(_tell_plan, console, jobs) if study.of_logs else None
+        on_plan = partial(_print_plan, console, jobs) if study.of_logs else None
         store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)
     return show(store, tables=tables)
 
 
-def _tell_plan(console: Any, jobs: int, units: list[Unit]) -> None:
+def _print_plan(console: Any, jobs: int, units: list[Unit]) -> None:
     """Prints how long the whole will take: no less than its longest unit."""
     seconds = max([sum(unit.cost for unit in units) / jobs, *(unit.cost for unit in units)])
-    told = f"{len(units)} to play, about {duration(seconds)} on {jobs} processes by their first rounds"
-    console.print(f"{told}; each is stored when it is done", highlight=False, soft_wrap=True)
+    plan = f"{len(units)} to play, about {duration(seconds)} on {jobs} processes by their first rounds"
+    console.print(f"{plan}; each is stored when it is done", highlight=False, soft_wrap=True)
+
+
+def duration(seconds: float) -> str:
+    """Returns a length of time in words, rounded.
+
+    Examples:
+        >>> duration(50), duration(400), duration(9000)
+        ('50 s', '7 min', '2.5 h')
+    """
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
 def show(store: Store, *, tables: bool = True) -> Path:
     """Prints the tables of a stored study, writes its report and figures, and returns the report's path."""
-    console = _console()
-    if is_of_logs(store):
-        return show_logs(store, console, tables=tables)
-    results = store.results()
-    console.print(answer(results), highlight=False)
-    if tables:
-        for table in comparison_tables(results):
-            console.print(table)
+    console, results = _console(), results_of(store)
+    report = report_of(results)
+    console.print(report.answer, highlight=False)
+    _print_tables(console, report.tables if tables else ())
+    if report.summary:
+        store.write_json(store.folder / "summary.json", report.summary)
     path = write_report(results, store.folder)
     console.print(f"The report: {path}  (open it in any browser)", highlight=False, soft_wrap=True)
     return path
 
 
+def _print_tables(console: Any, tables: Sequence[TextTable]) -> None:
+    for table in tables:
+        console.print(for_terminal(table))
+
+
 def draw(store: Store) -> list[Path]:
-    """Draws the figures of a stored study anew and returns their paths."""
-    folder = store.folder / "figures"
-    drawn = draw_outcome(outcome_of(store), folder) if is_of_logs(store) else draw_study(store.results(), folder)
+    """Draws the figures of a stored study again and returns their paths."""
+    drawn = report_of(results_of(store)).draw(store.folder / "figures")
     return [path for figure in drawn for path in (figure.png, figure.svg)]
 
 
 def show_comparison(folders: list[Path]) -> None:
-    """Prints the tables of one study or of several."""
-    for folder in folders:
-        if is_of_logs(Store(folder)):
-            show_logs(Store(folder), _console(), page=False)
-    folders = [folder for folder in folders if not is_of_logs(Store(folder))]
-    if not folders:
-        return
-    results: list[Results] = [replace(Store(folder).results(), name=folder.name) for folder in folders]
-    for each in results:
+    """Prints the tables of one study or of several: regrets of all in one comparison, logs one by one."""
+    console = _console()
+    found = [replace(results_of(Store(folder)), name=folder.name) for folder in folders]
+    for report in (report_of(each) for each in found if each.logs):
+        console.print(report.answer, highlight=False)
+        _print_tables(console, report.tables)
+    drawn = [each for each in found if not each.logs]
+    for each in drawn:
         if missing := unfinished(each):
-            _console().print(f"{each.name}: {missing}", highlight=False)
-    for table in comparison_tables(*results):
-        _console().print(table)
+            console.print(f"{each.name}: {missing}", highlight=False)
+    _print_tables(console, comparison(*drawn) if drawn else ())
 
 
 def free_folder(wanted: Path) -> Path:
@@ -140,10 +154,9 @@ def free_folder(wanted: Path) -> Path:
 
 
 def _unit_words(unit: Unit) -> str:
-    if unit.timing:
+    if unit.kind == "timing":
         return f"{unit.policy}: first rounds"
-    kind = "pilot" if unit.pilot else "trial"
-    return f"{unit.world}: {kind} {unit.number + 1}{f', {unit.policy}' if unit.policy else ''}"
+    return f"{unit.world}: {unit.kind} {unit.number + 1}, {unit.policy}"
 
 
 def _console() -> Any:
@@ -178,7 +191,7 @@ def _progress(console: Any) -> Iterator[OnUnit]:
             what = _unit_words(unit)
             progress.update(task, completed=done, total=total, description=what)
             if not console.is_terminal:
-                rest = (monotonic() - start) * (total / done - 1)
+                rest = (monotonic() - start) * (total / done - 1) if done else 0.0  # what cannot run costs nothing
                 with suppress(BrokenPipeError):  # nobody reads any more; the work goes on
                     console.print(
                         f"{what} done, {left} to go, about {rest:.0f} s left", highlight=False, soft_wrap=True

@@ -14,12 +14,17 @@ from coterie.contracts import ArmId, UserId
 from coterie.errors import CoterieError, InputError, SettingError, listed, or_similar
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
-from coterie.policies import SpectralSchedule
+from coterie.policies import Policy, SpectralSchedule, make_policy
+from coterie.policies.making.recipes import RECIPES
+from coterie.policies.online.learner import Chosen
 from coterie.problems import Round, World
 from coterie.runs.entries import LearnerSettings
-from coterie.runs.large import make_suited, without_edges
 
 GIVEN = ("graph", "arms", "seed")
+# Users who are alone, one, or in clusters: a study whose engine is "sparse" means "groups" for these.
+ALONE = ("per-user-linucb", "per-user-lints", "per-user-gp-ucb", "per-user-gp-ts")
+AS_ONE = ("pooled-linucb", "pooled-lints", "gp-ucb", "gp-ts")
+IN_GROUPS = frozenset((*ALONE, *AS_ONE, "club"))
 
 
 class Shown(Protocol):
@@ -34,6 +39,14 @@ class Shown(Protocol):
     def arms(self) -> ArmPool:
         """The pool."""
         ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Given:
+    """A graph and arms, for a learner that sees others than the world's own."""
+
+    graph: UserGraph
+    arms: ArmPool
 
 
 class Learner(Protocol):
@@ -120,6 +133,24 @@ def make_learner(
     return learner
 
 
+def make_suited(policy: str, *, graph: UserGraph, arms: ArmPool, **options: Any) -> Policy:
+    """Returns the policy; where "sparse" is asked for and users are in groups, the engine is "groups".
+
+    Policies that learn their hyperparameters then have their own engine. Options of the engine that was asked for are
+    left out.
+
+    Examples:
+        >>> pool = ArmPool([[0.0], [1.0]])
+        >>> make_suited("pooled-linucb", graph=make_graph("ring", 4), arms=pool, engine="sparse").select(3, [1]).arm
+        1
+    """
+    if options.get("engine") == "sparse" and policy in IN_GROUPS:
+        options["engine"], options["engine_options"] = "groups", None
+    elif options.get("engine") == "sparse" and policy in RECIPES and RECIPES[policy].auto:
+        options["engine"], options["engine_options"] = "auto", None
+    return make_policy(policy, graph=graph, arms=arms, **options)
+
+
 class Oracle:
     """Chooses the best candidate, always: it knows the truth, so only the runner can make it."""
 
@@ -129,16 +160,27 @@ class Oracle:
 
     def select(self, user: UserId, candidates: Any) -> Any:
         """Returns the choice of the best candidate."""
-        return _Chosen(self._world.best(Round(t=self._t, user=user, candidates=tuple(candidates), noise=0.0)))
+        return Chosen(self._world.best(Round(t=self._t, user=user, candidates=tuple(candidates), noise=0.0)))
 
     def update(self, user: UserId, arm: ArmId, reward: float) -> None:  # noqa: ARG002 - nothing to learn
         """Counts the round, since the truth may drift."""
         self._t += 1
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    arm: ArmId
+class Anything:
+    """Chooses any candidate, each as likely as any other; unlike the policy `random` it keeps nothing of anybody."""
+
+    __slots__ = ("_rng",)
+
+    def __init__(self, *, seed: int) -> None:
+        self._rng = np.random.default_rng(seed)
+
+    def select(self, user: UserId, candidates: Any) -> Chosen:  # noqa: ARG002 - whoever it is
+        """Returns the choice."""
+        return Chosen(candidates[int(self._rng.integers(len(candidates)))])
+
+    def update(self, user: UserId, arm: ArmId, reward: float) -> None:
+        """Learns nothing."""
 
 
 def _arm_kernel(name: str, lengthscale: Any) -> ArmKernel:
@@ -152,7 +194,7 @@ def seen_graph(which: str, graph: UserGraph, seed: int) -> UserGraph:
     if which == "rewired":
         return graph.rewired(1.0, seed, least=0.5)
     if which == "none":
-        return without_edges(graph)
+        return UserGraph.from_matrix(make_graph("empty", graph.n_users).weights, users=graph.users)
     return graph
 
 

@@ -1,46 +1,26 @@
 """Runs a study: pilot, then trials, in as many processes as asked, each unit stored as soon as it is done."""
 
-import multiprocessing
-import os
-import signal
-from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+import gc
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+from math import log2
 from pathlib import Path
-from threading import Thread
+from time import perf_counter
 from typing import Any
 
-from coterie.errors import LearnerError, StoreError
-from coterie.runs.extras import require_extra
-from coterie.runs.play import Trial
-from coterie.runs.recorded.parts import Part
-from coterie.runs.recorded.settings import LogSettings
-from coterie.runs.recorded.working import estimate, limit_memory, missing_estimates, missing_parts, run_part
-from coterie.runs.slots import Slots
-from coterie.runs.store import Store
+import numpy as np
+
+from coterie.errors import CoterieError, LearnerError, StoreError
+from coterie.runs.entries import LearnerSettings
+from coterie.runs.store import Store, Tried, Unit
 from coterie.runs.study import Study, study_from
-from coterie.runs.tuning import choose, play_pilot, tuned_for
+from coterie.runs.trial import FINAL, PILOT, Trial
+from coterie.runs.workers import MEMORY_LIMIT, Work, Workers, limit_memory
 
 UNITS_A_PROCESS = 4  # a log is read once for these
-BLAS_THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """One unit of work: a trial of the pilot or of the study itself, with its rough cost in seconds.
-
-    On a log it is one policy of a trial, or with `timing` a look at how long that policy takes.
-    """
-
-    pilot: bool
-    world: str
-    number: int
-    cost: float
-    policy: str = ""
-    timing: bool = False
-
+FIRST_ROUNDS = 200  # enough for engine "local" to come to what a decision costs it later on
 
 OnUnit = Callable[[Unit, int, float, float], None]
 OnPlan = Callable[[list[Unit]], None]
@@ -61,9 +41,9 @@ def run_study(
         study: What to run.
         out: The folder of its results.
         jobs: Processes; each has one BLAS thread. The results are the same bytes whatever their number.
-        resume: Whether `out` may hold a part of this very study already; finished trials are never run again.
-        on_unit: Told after each unit: the unit, units left, cost done and cost in all.
-        on_plan: Told once what will be run, with the cost of each.
+        resume: Whether `out` may hold a part of this very study already; finished units are never run again.
+        on_unit: Called after each unit with the unit, units left, cost done and cost in all.
+        on_plan: Called once with what will be run, and the cost of each.
     """
     store = Store(out)
     with store.locked():
@@ -79,8 +59,11 @@ def run_study(
 
 
 def _run_missing(study: Study, store: Store, jobs: int, on_unit: OnUnit | None, on_plan: OnPlan | None) -> None:
-    with _Workers(study, store, jobs) as workers:
-        timings = list(_timings(study, store))
+    most = UNITS_A_PROCESS if ends_early(study) else None
+    given = (study.as_dict(), str(store.folder))
+    here = UnitRunner(study, store).run
+    with Workers(jobs, most=most, here=here, make=unit_runner, given=given) as workers:
+        timings = list(_missing_timings(study, store))
         _run_phase(workers, timings, on_unit, total=float(len(timings)))
         pilots, trials = missing_units(study, store)
         if on_plan is not None:
@@ -93,7 +76,7 @@ def _run_missing(study: Study, store: Store, jobs: int, on_unit: OnUnit | None, 
 
 
 def _run_phase(
-    workers: "_Workers",
+    workers: Workers[Unit],
     units: list[Unit],
     on_unit: OnUnit | None,
     *,
@@ -108,80 +91,188 @@ def _run_phase(
             on_unit(unit, left, done, total)
 
 
-def _timings(study: Study, store: Store) -> Iterator[Unit]:
-    """Yields what to look at first on a log: how long each policy takes."""
-    if study.of_logs:
-        for world, label in missing_estimates(study, store):
-            yield Unit(False, world, 0, 1.0, label, timing=True)
+def ends_early(study: Study) -> bool:
+    """Whether processes end after a few units.
+
+    A policy that fits in a thread leaves its last fit waiting there, with a model of the size of the log.
+    """
+    return study.of_logs and any(each.policy.startswith("auto-") for each in study.policies)
 
 
 def missing_units(study: Study, store: Store) -> tuple[list[Unit], list[Unit]]:
-    """Returns the pilot trials and the trials that are not finished yet, the dearest first."""
-    pilots, trials = [], []
-    if study.of_logs:
-        parts = [Unit(False, part.world, part.number, cost, part.label) for part, cost in missing_parts(study, store)]
-        return [], sorted(parts, key=lambda unit: (unit.number, -unit.cost))  # what is there of it can be compared
-    for each in study.worlds:
-        settings = each.settings
-        assert not isinstance(settings, LogSettings)
-        pairs = settings.n_users * settings.n_arms
-        second = 2e-5 + 2e-10 * pairs**2 / 5  # of a round, roughly: reading a belief, and updating one of this size
-        if study.tuning is not None:
-            tried = sum(len(grid) for grid in study.grids(each.name).values())
-            cost = tried * min(study.tuning.horizon, settings.horizon) * second
-            numbers = [i for i in range(study.tuning.trials) if tried and not store.has_pilot(each.name, i)]
-            pilots += [Unit(True, each.name, i, cost) for i in numbers]
-        cost = len(study.playing(each.name)) * settings.horizon * second
-        trials += [Unit(False, each.name, i, cost) for i in range(study.trials) if not store.has_trial(each.name, i)]
-    return sorted(pilots, key=_dearest), sorted(trials, key=_dearest)
+    """Returns what is not finished of the pilot and of the trials: trial by trial, the dearest first."""
+    found = [unit for unit in (*_pilot_units(study), *_trial_units(study, store)) if not store.has(unit)]
+    found.sort(key=lambda unit: (unit.number, -unit.cost))  # whole trials can be compared before the rest is there
+    return [unit for unit in found if unit.kind == "pilot"], [unit for unit in found if unit.kind == "trial"]
 
 
-def _dearest(unit: Unit) -> float:
-    return -unit.cost
+def _pilot_units(study: Study) -> Iterator[Unit]:
+    if study.tuning is None:
+        return
+    for world in study.worlds:
+        seconds = min(study.tuning.horizon, world.horizon) * (world.round_seconds or 0.0)
+        for number in range(study.tuning.trials):
+            for label, grid in study.grids(world.name).items():
+                yield Unit(world.name, number, label, "pilot", len(grid) * seconds)
 
 
-def run_unit(study: Study, store: Store, unit: Unit) -> None:
-    """Runs one unit and stores it."""
-    with _told(unit):
-        _run_unit(study, store, unit)
+def _trial_units(study: Study, store: Store) -> Iterator[Unit]:
+    timed = timed_worlds(study)
+    for world in study.worlds:
+        for number in range(study.trials):
+            for policy in study.playing(world.name):
+                usual = {"round": world.round_seconds}
+                seconds = store.estimate(timed[world.name], policy.label) if world.name in timed else usual
+                yield Unit(world.name, number, policy.label, cost=_cost(world.horizon, seconds))
+
+
+def timed_worlds(study: Study) -> dict[str, str]:
+    """Returns for each world that is timed the one whose first rounds are: the first that costs the same."""
+    first: dict[tuple[Any, ...], str] = {}
+    timed = [each for each in study.worlds if each.round_seconds is None]
+    return {each.name: first.setdefault(each.cost_key, each.name) for each in timed}
+
+
+def _missing_timings(study: Study, store: Store) -> Iterator[Unit]:
+    """Yields the first rounds of policies that nobody has timed yet, in a trial that the study never plays."""
+    for name in dict.fromkeys(timed_worlds(study).values()):
+        for policy in study.playing(name):
+            unit = Unit(name, study.trials, policy.label, "timing", 1.0)
+            if not store.has(unit):
+                yield unit
+
+
+def _cost(horizon: int, seconds: Mapping[str, Any]) -> float:
+    """Returns the seconds of a whole trial: what is done from time to time is done each time rounds double."""
+    make, usual, at_times = (seconds.get(key, 0.0) for key in ("make", "round", "at_times"))
+    return float(make + horizon * usual + at_times * log2(max(horizon, 2)) / log2(FIRST_ROUNDS))
+
+
+def unit_runner(study: dict[str, Any], folder: str) -> Work[Unit]:
+    """Returns what runs a unit in a process of its own, which has so much memory and no more if it reads a log."""
+    given = study_from(study)
+    if given.of_logs:
+        limit_memory()
+    return UnitRunner(given, Store(Path(folder))).run
+
+
+class UnitRunner:
+    """Runs units of a study and stores each; what is drawn for a trial is drawn once for its policies.
+
+    Args:
+        study: The study.
+        store: Where its results go.
+    """
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self._study, self._store = study, store
+        self._trial = lru_cache(maxsize=2 if study.of_logs else 1)(self._draw)  # policies of two logs take turns
+
+    def run(self, unit: Unit) -> None:
+        """Runs one unit and stores it."""
+        policy = self._study.policy(unit.policy)
+        with _located(unit):
+            if unit.kind == "timing":
+                self._time(unit, policy)
+            elif unit.kind == "pilot":
+                self._store.write_pilot(unit, self._try(unit, policy))
+            else:
+                self._play(unit, policy)
+
+    def _draw(self, world: str, number: int, kind: int = FINAL, rounds: int | None = None) -> Trial:
+        return Trial(self._study.world(world), seed=self._study.seed, number=number, kind=kind, rounds=rounds)
+
+    def _try(self, unit: Unit, policy: LearnerSettings) -> Tried:
+        """Returns the regret of every setting of a policy's grid, on a trial that the study plays only if asked."""
+        tuning = self._study.tuning
+        assert tuning is not None
+        trial = self._trial(unit.world, unit.number, FINAL if tuning.hindsight else PILOT, tuning.horizon)
+        grid = self._study.grids(unit.world)[unit.policy]
+        return [(values, float(trial.play(policy, values).regrets.sum())) for values in grid]
+
+    def _play(self, unit: Unit, policy: LearnerSettings) -> None:
+        """Plays a policy; on a log what cannot run at its size is stored as such, on a drawn world it is a defect."""
+        timed = timed_worlds(self._study).get(unit.world)
+        if timed and (failed := self._store.estimate(timed, unit.policy).get("failed")):
+            self._store.write_failure(unit, failed)
+            return
+        trial = self._trial(unit.world, unit.number)
+        tuned = tuned_for(self._study, self._store.read_tuned(), unit.world).get(unit.policy)
+        if self._study.of_logs:
+            self._store.write_facts(unit.world, trial.facts())
+            gc.collect()  # what an earlier policy held is not this one's
+        try:
+            played = trial.play(policy, tuned)
+        except (CoterieError, MemoryError) as error:
+            if not self._study.of_logs:
+                raise
+            self._store.write_failure(unit, _reason(error))
+        else:
+            self._store.write_played(unit, trial, played)
+
+    def _time(self, unit: Unit, policy: LearnerSettings) -> None:
+        """Plays the first rounds of a trial, and stores how long they took."""
+        seconds: Mapping[str, Any]
+        try:
+            seconds = first_rounds(self._trial(unit.world, unit.number), policy)
+        except (CoterieError, MemoryError) as error:
+            seconds = {"failed": _reason(error)}
+        self._store.write_estimate(unit.world, unit.policy, seconds)
+
+
+def first_rounds(trial: Trial, policy: LearnerSettings) -> dict[str, float]:
+    """Returns the seconds to make a policy, of a usual round, and of what is done from time to time."""
+    start = perf_counter()
+    learner = trial.learner(policy)
+    made = perf_counter()
+    moments = [perf_counter() for _ in islice(trial.steps(policy, learner), FIRST_ROUNDS)]
+    usual = float(np.median(np.diff([made, *moments])))  # refits and what is compiled are not usual
+    return {"make": made - start, "round": usual, "at_times": max(moments[-1] - made - usual * len(moments), 0.0)}
+
+
+def _reason(error: BaseException) -> str:
+    return str(error) or f"out of memory ({MEMORY_LIMIT / 2**30:g} GiB)"
 
 
 @contextmanager
-def _told(unit: Unit) -> Iterator[None]:
+def _located(unit: Unit) -> Iterator[None]:
     """Says in which trial a learner failed."""
     try:
         yield
     except LearnerError as error:
-        where = f"{'pilot ' if unit.pilot else ''}trial {unit.number} of {unit.world!r}"
+        where = f"{'pilot ' if unit.kind == 'pilot' else ''}trial {unit.number} of {unit.world!r}"
         raise LearnerError(f"{error.problem}, in {where}", error.rule, error.remedy) from error.__cause__
 
 
-def _run_unit(study: Study, store: Store, unit: Unit) -> None:
-    if unit.timing:
-        estimate(study, store, unit.world, unit.policy)
-        return
-    if unit.policy:
-        run_part(study, store, Part(unit.world, unit.number, unit.policy))
-        return
-    if unit.pilot:
-        store.write_pilot(unit.world, unit.number, play_pilot(study, unit.world, unit.number))
-        return
-    settings = study.world(unit.world).settings
-    assert not isinstance(settings, LogSettings)
-    trial = Trial(settings, seed=study.seed, number=unit.number)
-    tuned = tuned_for(study, store.read_tuned(), unit.world)
-    played = {each.label: trial.play(each, tuned.get(each.label)) for each in study.playing(unit.world)}
-    store.write_trial(unit.world, unit.number, trial.users, played)
-
-
 def _tuned(study: Study, store: Store) -> dict[str, Any]:
+    """Returns what the pilot chose, by world and policy."""
     assert study.tuning is not None
-    numbers = range(study.tuning.trials)
-    return {
-        each.name: choose([store.read_pilot(each.name, i) for i in numbers])
-        for each in study.worlds
-        if study.grids(each.name)
-    }
+    out: dict[str, Any] = {}
+    for world in study.worlds:
+        for label in study.grids(world.name):
+            pilots = [Unit(world.name, number, label, "pilot") for number in range(study.tuning.trials)]
+            out.setdefault(world.name, {})[label] = choose([store.read_pilot(each) for each in pilots])
+    return out
+
+
+def choose(pilots: list[Tried]) -> dict[str, Any]:
+    """Returns the setting of least mean regret over pilot trials, the first of equals, and the whole grid.
+
+    Examples:
+        >>> one, two = [({"width": 1.0}, 5.0), ({"width": 2.0}, 7.0)], [({"width": 1.0}, 9.0), ({"width": 2.0}, 6.0)]
+        >>> choose([one, two])["chosen"]
+        {'width': 2.0}
+    """
+    means = np.mean([[regret for _, regret in tried] for tried in pilots], axis=0)
+    settings = [values for values, _ in pilots[0]]
+    grid = [{**values, "mean_regret": float(mean)} for values, mean in zip(settings, means, strict=True)]
+    return {"chosen": settings[int(np.argmin(means))], "grid": grid}
+
+
+def tuned_for(study: Study, tuned: Mapping[str, Any], world: str) -> dict[str, Mapping[str, Any]]:
+    """Returns the frozen settings for a world: its own pilot's, or those of the world it is tuned on."""
+    records = tuned.get(study.world(world).tuned_on, {})
+    return {label: record["chosen"] for label, record in records.items()}
 
 
 def _check_same(study: Study, stored: Study, out: Path) -> None:
@@ -196,100 +287,3 @@ def _check_same(study: Study, stored: Study, out: Path) -> None:
                 "only the same study can be resumed",
                 "Choose another --out, or run with the settings it was begun with",
             )
-
-
-def one_blas_thread() -> Any:
-    """Returns a context in which BLAS has one thread: on small matrices a second one waits more than it works."""
-    with require_extra("lab", "running a study"):
-        from threadpoolctl import threadpool_limits
-    return threadpool_limits(limits=1, user_api="blas")
-
-
-def ends_early(study: Study) -> bool:
-    """Whether processes end after a few units.
-
-    A policy that fits in a thread leaves its last fit waiting there, with a model of the size of the log.
-    """
-    return study.of_logs and any(each.policy.startswith("auto-") for each in study.policies)
-
-
-class _Workers:
-    """Runs units here or in processes, and yields each as it ends."""
-
-    def __init__(self, study: Study, store: Store, jobs: int) -> None:
-        self.study, self.store, self.jobs = study, store, jobs
-        ends = ends_early(study)
-        self._slots: Slots[Unit] | None = None
-        if jobs > 1 or ends:
-            self._slots = Slots(jobs, most=UNITS_A_PROCESS if ends else None, start=self._process)
-
-    def _process(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
-            1,
-            mp_context=multiprocessing.get_context("spawn"),
-            initializer=_start_worker,
-            initargs=(self.study.as_dict(), str(self.store.folder)),
-        )
-
-    def __enter__(self) -> "_Workers":
-        return self
-
-    def __exit__(self, kind: object, _error: object, _trace: object) -> None:
-        if self._slots is not None:
-            self._slots.end(at_once=kind is not None)
-
-    def run(self, units: list[Unit]) -> Iterator[Unit]:
-        if self._slots is None:
-            with one_blas_thread():
-                for unit in units:
-                    run_unit(self.study, self.store, unit)
-                    yield unit
-            return
-        with _one_thread_in_children():
-            for unit, future in self._slots.run(_work, units):
-                try:
-                    future.result()
-                except BrokenProcessPool:
-                    raise StoreError(
-                        "a process of the study died, out of memory perhaps",
-                        "finished trials are stored",
-                        "Go on with --resume and fewer --jobs",
-                    ) from None
-                yield unit
-
-
-@contextmanager
-def _one_thread_in_children() -> Iterator[None]:
-    """Lets processes that are started inside have one BLAS thread each."""
-    before = {name: os.environ.get(name) for name in BLAS_THREADS}
-    os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            os.environ.pop(name, None)
-            if value is not None:
-                os.environ[name] = value
-
-
-_HERE: dict[str, Any] = {}
-
-
-def _start_worker(study: dict[str, Any], folder: str) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides; a unit under way is dropped, never half written
-    Thread(target=_end_with_parent, daemon=True).start()
-    _HERE["study"], _HERE["store"] = study_from(study), Store(Path(folder))
-    if _HERE["study"].of_logs:
-        limit_memory()
-
-
-def _end_with_parent() -> None:
-    """Ends this process when the parent is gone, killed perhaps, so that no worker is left behind."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _work(unit: Unit) -> None:
-    run_unit(_HERE["study"], _HERE["store"], unit)

@@ -1,49 +1,94 @@
-"""A study on disk: a manifest, one Parquet file a trial, timings apart; each file written whole and then renamed.
+"""A study on disk: one file for each policy of each trial; each file is written whole and then renamed.
 
-    OUT/manifest.json                       the study with every default, and the versions
-    OUT/pilot/WORLD/trial-000.parquet       policy, setting, values, regret: one row a setting tried
-    OUT/tuned.json                          what the pilot chose, and the mean regret of every setting
-    OUT/trials/WORLD/trial-000.parquet      world, trial, policy, t, user, arm, reward, regret: one row a round
-    OUT/timings/WORLD/trial-000.json        seconds of each policy, and the machine
+    OUT/manifest.json                              the study with every default, and the versions
+    OUT/pilot/WORLD/trial-000/POLICY.parquet       policy, setting, values, regret: one row a setting tried
+    OUT/tuned.json                                 what the pilot chose, and the mean regret of every setting
+    OUT/trials/WORLD/trial-000/POLICY.parquet      world, trial, policy, t, user, degree, arm, reward, regret
+    OUT/timings/WORLD/trial-000/POLICY.json        seconds, those at work on a core, memory; or why it failed
+    OUT/worlds/WORLD.json                          what a log holds: users, edges, arms, who can come
+    OUT/estimates/WORLD/POLICY.json                seconds to make a policy and of a round, where they were timed first
 
-Everything but the timings depends on the study, the versions and the processor's arithmetic alone, byte for byte.
+Everything but timings and estimates depends on the study, the versions and the processor's arithmetic alone, byte for
+byte. Stores of format 1 are read too: there a trial of a synthetic world was one file, trial-000.parquet.
 """
 
 import hashlib
 import json
 import os
 import platform
+import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, dataclass, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import scipy
 
-from coterie.contracts import VERSION, UserId
+from coterie.contracts import VERSION
 from coterie.errors import StoreError
+from coterie.errors.extras import require_extra
 from coterie.kernels import Heat, SpectralRBF
 from coterie.policies.following.schedules import SpectralSchedule
 from coterie.policies.following.similarity import LearnedSimilarity
-from coterie.runs.extras import require_extra
 from coterie.runs.learners import found_method
-from coterie.runs.play import Played
-from coterie.runs.results import Results
 from coterie.runs.study import Study, study_from
+from coterie.runs.trial import Played, Trial
 
 try:
     import fcntl
 except ImportError:  # pragma: no cover - not on this system: two runs on one folder are then the user's own care
     fcntl = None  # type: ignore[assignment] # a module, or nothing where there is none
 
-FORMAT = 1
+FORMAT, READABLE = 2, (1, 2)
 PARTIAL = ".partial"
 
-Pilot = dict[str, list[tuple[dict[str, Any], float]]]
+Kind: TypeAlias = Literal["trial", "pilot", "timing"]
+Tried = list[tuple[dict[str, Any], float]]  # settings of a grid, and what each regretted in a trial
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit of work: a policy in a trial of a world.
+
+    Attributes:
+        world: The world.
+        number: The trial.
+        policy: The policy's label.
+        kind: A "trial" of the study, one of the "pilot", or "timing" for the first rounds of a trial.
+        cost: What it takes, roughly, in seconds.
+    """
+
+    world: str
+    number: int
+    policy: str
+    kind: Kind = "trial"
+    cost: float = 0.0
+
+    @property
+    def place(self) -> Path:
+        """Where its files lie below their folder, without an ending."""
+        return Path(self.world) / f"trial-{self.number:03d}" / file_name(self.policy)
+
+    @property
+    def shared_place(self) -> Path:
+        """Where format 1 kept it, with all policies of the trial."""
+        return Path(self.world) / f"trial-{self.number:03d}"
+
+
+def file_name(label: str) -> str:
+    """Returns a name for a file that two labels never share.
+
+    Examples:
+        >>> file_name("auto-ucb"), file_name("auto-ucb, no graph")
+        ('auto-ucb', 'auto-ucb-no-graph-cf8ca479')
+    """
+    plain = re.sub(r"[^A-Za-z0-9._=+-]+", "-", label).strip("-.")
+    return plain if plain == label else f"{plain}-{zlib.crc32(label.encode()):08x}"
 
 
 def versions() -> dict[str, str]:
@@ -121,14 +166,14 @@ class Store:
                 raise StoreError(
                     f"{str(self.folder)!r} was begun with {name} {before}, and this is {version}",
                     "the trials of a study are made with the same versions",
-                    "Go on with those versions, or begin anew with another --out",
+                    "Go on with those versions, or start again with another --out",
                 )
         for place, known in manifest["methods"].items():
             if source_hash(place) != known:
                 raise StoreError(
                     f"the file of {place!r} has changed since {str(self.folder)!r} was begun",
                     "the trials of a study are made with the same methods",
-                    "Restore it, or begin anew with another --out",
+                    "Restore it, or start again with another --out",
                 )
         study = study_from(manifest["study"])
         for partial in self.folder.rglob(f"*{PARTIAL}"):
@@ -152,64 +197,80 @@ class Store:
                 "a result folder has a manifest.json",
                 "Name the folder that was given as --out, or restore the file",
             ) from None
-        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+        if not isinstance(manifest, dict) or manifest.get("format") not in READABLE:
             found = manifest.get("format") if isinstance(manifest, dict) else None
             raise StoreError(
                 f"{str(self.folder)!r} has format {found!r}",
-                f"this version reads format {FORMAT}",
+                f"this version reads the formats {READABLE[0]} to {READABLE[-1]}",
                 "Use the version of Coterie that wrote it",
             )
         return manifest
 
-    def has_trial(self, world: str, number: int) -> bool:
-        """Whether this trial is finished."""
-        return self._trial(world, number).exists()
+    def has(self, unit: Unit) -> bool:
+        """Whether this unit is finished: its rows are there, or why it could not run."""
+        if unit.kind == "timing":
+            return bool(self.estimate(unit.world, unit.policy))
+        return any(path.exists() for path in self._paths(unit)) or "failed" in self.timing(unit)
 
-    def has_pilot(self, world: str, number: int) -> bool:
-        """Whether this pilot trial is finished."""
-        return self._pilot(world, number).exists()
-
-    def write_trial(self, world: str, number: int, users: list[UserId], played: Mapping[str, Played]) -> None:
-        """Writes the timings, then the trial: once the trial is there, all of it is."""
-        with require_extra("lab", "a store of results"):
-            import pyarrow as pa
-            from pyarrow import parquet
-        seconds = {label: each.seconds for label, each in played.items()}
-        timing = {"machine": machine(), "rounds": len(users), "seconds": seconds}
-        self.write_json(self.folder / "timings" / world / f"trial-{number:03d}.json", timing)
-        horizon, parts = len(users), list(played.values())
-        columns = {
-            "world": _repeated(pa, [world], horizon * len(parts)),
-            "trial": np.full(horizon * len(parts), number, dtype=np.int32),
-            "policy": _repeated(pa, list(played), horizon),
-            "t": np.tile(np.arange(horizon, dtype=np.int32), len(parts)),
-            "user": _names(pa, users * len(parts)),
-            "arm": _names(pa, [arm for each in parts for arm in each.arms]),
-            "reward": np.concatenate([each.rewards for each in parts]),
-            "regret": np.concatenate([each.regrets for each in parts]),
+    def write_played(self, unit: Unit, trial: Trial, played: Played) -> None:
+        """Writes the timing and then the rounds: once these are there, all of it is."""
+        timing = {
+            "seconds": played.seconds,
+            "core_seconds": played.core_seconds,
+            "rounds": trial.horizon,
+            "peak_memory": played.memory,
+            "machine": machine(),
         }
-        path = self._trial(world, number)
-        self.write(path, lambda partial: parquet.write_table(pa.table(columns), partial, compression="zstd"))
-
-    def write_pilot(self, world: str, number: int, pilot: Pilot) -> None:
-        """Writes what each setting of each policy regretted in a pilot trial."""
+        self.write_json(self._timing(unit), timing | ({"fits": played.fits} if played.fits else {}))
         with require_extra("lab", "a store of results"):
             import pyarrow as pa
-            from pyarrow import parquet
+        columns = {
+            "world": _repeated(pa, unit.world, trial.horizon),
+            "trial": np.full(trial.horizon, unit.number, dtype=np.int32),
+            "policy": _repeated(pa, unit.policy, trial.horizon),
+            "t": np.arange(trial.horizon, dtype=np.int32),
+            "user": _names(pa, trial.users),
+            "degree": np.array(trial.degrees, dtype=np.int32),
+            "arm": _names(pa, played.arms),
+            "reward": played.rewards,
+            "regret": played.regrets,
+        }
+        self._write_table(unit, pa.table(columns))
+
+    def write_failure(self, unit: Unit, reason: str) -> None:
+        """Writes why a policy could not play."""
+        self.write_json(self._timing(unit), {"failed": reason})
+
+    def rows(self, unit: Unit, columns: list[str]) -> Any:
+        """Returns these columns of a unit as a table, or nothing if it has none."""
+        own, shared = self._paths(unit)
+        if own.exists():
+            return self._read(own, columns)
+        return self._read(shared, columns, filters=[("policy", "=", unit.policy)]) if shared.exists() else None
+
+    def timing(self, unit: Unit) -> dict[str, Any]:
+        """Returns seconds, rounds and memory, or why it failed; nothing if it is not there."""
+        found = _read_json(self._timing(unit))
+        if found:
+            return found
+        shared = _read_json(self.folder / "timings" / f"{unit.shared_place}.json")
+        seconds = shared.get("seconds", {})
+        return {**shared, "seconds": seconds[unit.policy]} if unit.policy in seconds else {}
+
+    def write_pilot(self, unit: Unit, tried: Tried) -> None:
+        """Writes what each setting of a policy regretted in a pilot trial."""
+        with require_extra("lab", "a store of results"):
+            import pyarrow as pa
         rows = [
-            {"policy": label, "setting": i, "values": json.dumps(values), "regret": regret}
-            for label, tried in pilot.items()
+            {"policy": unit.policy, "setting": i, "values": json.dumps(values), "regret": regret}
             for i, (values, regret) in enumerate(tried)
         ]
-        path = self._pilot(world, number)
-        self.write(path, lambda partial: parquet.write_table(pa.Table.from_pylist(rows), partial, compression="zstd"))
+        self._write_table(unit, pa.Table.from_pylist(rows))
 
-    def read_pilot(self, world: str, number: int) -> Pilot:
-        """Returns a pilot trial."""
-        pilot: Pilot = {}
-        for row in self.read(self._pilot(world, number), None).to_pylist():
-            pilot.setdefault(row["policy"], []).append((json.loads(row["values"]), row["regret"]))
-        return pilot
+    def read_pilot(self, unit: Unit) -> Tried:
+        """Returns what each setting of a policy regretted in a pilot trial."""
+        rows = self.rows(unit, ["values", "regret"]).to_pylist()
+        return [(json.loads(row["values"]), row["regret"]) for row in rows]
 
     def write_tuned(self, tuned: Mapping[str, Any]) -> None:
         """Writes what the pilot chose."""
@@ -217,50 +278,31 @@ class Store:
 
     def read_tuned(self) -> dict[str, Any]:
         """Returns what the pilot chose; empty if there was none."""
-        path = self.folder / "tuned.json"
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-        return found
+        return _read_json(self.folder / "tuned.json")
 
-    def results(self) -> Results:
-        """Returns the results of the finished trials; a world without any is left out."""
-        manifest = self.manifest
-        study = study_from(manifest["study"])
-        regrets, seconds = {}, {}
-        for world in study.worlds:
-            done = [i for i in range(study.trials) if self.has_trial(world.name, i)]
-            if done:
-                labels = [each.label for each in study.playing(world.name)]
-                regrets[world.name] = _stacked(labels, [self._regrets(world.name, i) for i in done])
-                seconds[world.name] = _stacked(labels, [self._seconds(world.name, i, labels) for i in done])
-        if not regrets:
-            raise StoreError(
-                f"{str(self.folder)!r} holds no finished trial", "there is nothing to show", "Go on with --resume"
-            )
-        tuned = self.read_tuned()
-        return Results(
-            name=study.name,
-            title=study.title,
-            settings=manifest["study"],
-            versions=manifest["versions"],
-            regrets=regrets,
-            seconds=seconds,
-            tuned={w: {p: record["chosen"] for p, record in each.items()} for w, each in tuned.items()},
-            pilot={w: {p: record["grid"] for p, record in each.items()} for w, each in tuned.items()},
-        )
+    def write_facts(self, world: str, facts: Mapping[str, Any]) -> None:
+        """Writes what a log holds; the same whoever writes it."""
+        self.write_json(self.folder / "worlds" / f"{world}.json", facts)
 
-    def _regrets(self, world: str, number: int) -> dict[str, Any]:
-        table = self.read(self._trial(world, number), ["policy", "t", "regret"])
-        horizon = int(table["t"].to_numpy().max()) + 1
-        labels = table["policy"].to_pylist()[::horizon]
-        rows = table["regret"].to_numpy().reshape(len(labels), horizon)
-        return dict(zip(labels, rows, strict=True))
+    def facts(self, world: str) -> dict[str, Any]:
+        """Returns what a log holds; nothing before anybody has read it."""
+        return _read_json(self.folder / "worlds" / f"{world}.json")
 
-    def read(self, path: Path, columns: list[str] | None) -> Any:
-        """Returns these columns of a Parquet file, or all."""
+    def write_estimate(self, world: str, policy: str, seconds: Mapping[str, Any]) -> None:
+        """Writes how long a policy takes, from its first rounds."""
+        self.write_json(self.folder / "estimates" / world / f"{file_name(policy)}.json", seconds)
+
+    def estimate(self, world: str, policy: str) -> dict[str, Any]:
+        """Returns how long a policy takes; nothing if nobody has looked."""
+        return _read_json(self.folder / "estimates" / world / f"{file_name(policy)}.json")
+
+    def _read(self, path: Path, columns: list[str], filters: Any = None) -> Any:
+        """Returns these columns of a Parquet file, of the rows that pass the filters."""
         from pyarrow import ArrowException, parquet
 
         try:
-            return parquet.read_table(path, columns=columns)
+            # A world may be called "degree=3", which is no partition of the table.
+            return parquet.read_table(path, columns=columns, filters=filters, partitioning=None)
         except (ArrowException, OSError) as error:
             raise StoreError(
                 f"{str(path)!r} cannot be read: {error}",
@@ -268,46 +310,46 @@ class Store:
                 "Delete it, and go on with --resume",
             ) from None
 
-    def _seconds(self, world: str, number: int, labels: Iterable[str]) -> dict[str, float]:
-        path = self.folder / "timings" / world / f"trial-{number:03d}.json"
-        try:
-            timing = json.loads(path.read_text(encoding="utf-8"))
-            return {label: timing["seconds"][label] / timing["rounds"] for label in labels}
-        except (OSError, ValueError, KeyError):
-            return dict.fromkeys(labels, float("nan"))
-
     @property
     def _manifest(self) -> Path:
         return self.folder / "manifest.json"
 
-    def _trial(self, world: str, number: int) -> Path:
-        return self.folder / "trials" / world / f"trial-{number:03d}.parquet"
+    def _paths(self, unit: Unit) -> tuple[Path, Path]:
+        """Returns the file of a unit's rows, and that of format 1, which held those of all policies of the trial."""
+        folder = self.folder / ("pilot" if unit.kind == "pilot" else "trials")
+        return folder / f"{unit.place}.parquet", folder / f"{unit.shared_place}.parquet"
 
-    def _pilot(self, world: str, number: int) -> Path:
-        return self.folder / "pilot" / world / f"trial-{number:03d}.parquet"
+    def _timing(self, unit: Unit) -> Path:
+        return self.folder / "timings" / f"{unit.place}.json"
+
+    def _write_table(self, unit: Unit, table: Any) -> None:
+        from pyarrow import parquet
+
+        write_whole(self._paths(unit)[0], lambda partial: parquet.write_table(table, partial, compression="zstd"))
 
     def write_json(self, path: Path, value: Any) -> None:
         """Writes plain values as a file that is there whole or not at all."""
         text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        self.write(path, lambda partial: partial.write_text(text, encoding="utf-8"))
-
-    def write(self, path: Path, write: Callable[[Path], Any]) -> None:
-        """Writes a file under another name and renames it: it is there whole or not at all, also after a crash."""
-        path.parent.mkdir(parents=True, exist_ok=True)
-        partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-        write(partial)
-        with partial.open("rb") as written:
-            os.fsync(written.fileno())
-        partial.replace(path)
+        write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
-def _stacked(labels: list[str], trials: list[dict[str, Any]]) -> dict[str, Any]:
-    return {label: np.array([each[label] for each in trials]) for label in labels}
+def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
+    """Writes a file under another name and renames it: it is there whole or not at all, also after a crash."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
+    write(partial)
+    with partial.open("rb") as written:
+        os.fsync(written.fileno())
+    partial.replace(path)
 
 
-def _repeated(pa: Any, names: list[str], times: int) -> Any:
-    indices = np.repeat(np.arange(len(names), dtype=np.int32), times)
-    return pa.DictionaryArray.from_arrays(indices, pa.array(names, pa.string()))
+def _read_json(path: Path) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return found
+
+
+def _repeated(pa: Any, name: str, times: int) -> Any:
+    return pa.DictionaryArray.from_arrays(np.zeros(times, dtype=np.int32), pa.array([name], pa.string()))
 
 
 def _names(pa: Any, ids: list[Any]) -> Any:

@@ -10,22 +10,21 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
-from coterie.problems import WorldSettings, settings_as_dict, world_settings
+from coterie.problems import world_settings
 from coterie.runs.entries import LearnerSettings, check_shared, learner_settings
 from coterie.runs.learners import complete_learner
-from coterie.runs.lines import line_of
-from coterie.runs.recorded.settings import QUICK_ROUNDS as QUICK_LOG_ROUNDS
-from coterie.runs.recorded.settings import LogSettings, log_settings, log_settings_as_dict
+from coterie.runs.toml_lines import line_of
+from coterie.runs.worlds import DrawnWorld, LogWorld, StudyWorld, log_settings
 
 Place = tuple[str | int, ...]
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
 KEYS = ("name", "title", "trials", "seed", "reference", "quick", "left_out", "learners", "worlds", "policies", "tuning")
-QUICK_TRIALS, QUICK_ROUNDS, QUICK_PILOT = 2, 150, 60
+QUICK_TRIALS, QUICK_PILOT = 2, 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tuning:
+class Pilot:
     """A pilot: every setting of the grid on trials of its own, the best mean regret frozen.
 
     Attributes:
@@ -45,26 +44,6 @@ class Tuning:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StudyWorld:
-    """One world of a study, and the world whose pilot serves it."""
-
-    name: str
-    settings: WorldSettings | LogSettings
-    tuned_on: str
-
-    def as_dict(self) -> dict[str, Any]:
-        """Returns the world as plain values, every default written out."""
-        held = self.settings
-        plain = log_settings_as_dict(held) if isinstance(held, LogSettings) else settings_as_dict(held)
-        return {"name": self.name, "tuned_on": self.tuned_on, **plain}
-
-    def on(self, folder: Path) -> "StudyWorld":
-        """Returns the world on the log in this folder, if it is one."""
-        held = self.settings
-        return replace(self, settings=replace(held, folder=str(folder))) if isinstance(held, LogSettings) else self
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Study:
     """Every policy on every world, trial by trial."""
 
@@ -75,14 +54,14 @@ class Study:
     reference: str
     worlds: tuple[StudyWorld, ...]
     policies: tuple[LearnerSettings, ...]
-    tuning: Tuning | None = None
+    tuning: Pilot | None = None
     quick: bool = False
     left_out: tuple[str, ...] = ()  # policies that a study made small does without
 
     @property
     def of_logs(self) -> bool:
         """Whether its worlds are logs."""
-        return isinstance(self.worlds[0].settings, LogSettings)
+        return self.worlds[0].is_log
 
     def on(self, folder: Path) -> "Study":
         """Returns the study on the log in this folder; one whose worlds are no logs has nothing to read from it."""
@@ -94,6 +73,10 @@ class Study:
     def world(self, name: str) -> StudyWorld:
         """Returns a world by its name."""
         return next(each for each in self.worlds if each.name == name)
+
+    def policy(self, label: str) -> LearnerSettings:
+        """Returns a policy by its label."""
+        return next(each for each in self.policies if each.label == label)
 
     def playing(self, world: str) -> list[LearnerSettings]:
         """Returns the policies that play this world."""
@@ -118,7 +101,7 @@ class Study:
 
     def _made_quick(self) -> "Study":
         """Returns the study made small: to see that it works, not what it says."""
-        worlds = tuple(replace(w, settings=replace(w.settings, horizon=_capped(w.settings))) for w in self.worlds)
+        worlds = tuple(each.quick() for each in self.worlds)
         tuning = self.tuning and replace(
             self.tuning, trials=1, horizon=min(QUICK_PILOT, self.tuning.horizon), width=self.tuning.width[1:3],
             lambda_base=self.tuning.lambda_base[2:3] or self.tuning.lambda_base[:1],
@@ -153,10 +136,6 @@ class Study:
                 "hindsight": tuning.hindsight,
             }
         return out
-
-
-def _capped(settings: WorldSettings | LogSettings) -> int:
-    return min(settings.horizon, QUICK_LOG_ROUNDS if isinstance(settings, LogSettings) else QUICK_ROUNDS)
 
 
 def title_of(path: Path) -> str:
@@ -253,13 +232,14 @@ def _world(given: Mapping[str, Any], path: Place, number: int) -> StudyWorld:
     name = _plain_name(values.pop("name", values.get("level") or f"world-{number + 1}"), (*path, "name"))
     tuned_on = _text(values.pop("tuned_on", name), (*path, "tuned_on"))
     with _at(path):
-        settings = log_settings(values) if "data" in values else world_settings(values)
-        return StudyWorld(name=name, settings=settings, tuned_on=tuned_on)
+        if "data" in values:
+            return LogWorld(name=name, settings=log_settings(values), tuned_on=tuned_on)
+        return DrawnWorld(name=name, settings=world_settings(values), tuned_on=tuned_on)
 
 
 def _check_alike(worlds: list[StudyWorld], *, tuned: bool) -> None:
     """Raises if some worlds are logs and others are not, or if logs are to be tuned on."""
-    logs = [isinstance(each.settings, LogSettings) for each in worlds]
+    logs = [each.is_log for each in worlds]
     if any(logs) and not all(logs):
         place = ("worlds", logs.index(not logs[0]), "data")
         raise _wrong("some worlds are logs", "either all are or none", "Make two studies", place)
@@ -270,14 +250,14 @@ def _check_alike(worlds: list[StudyWorld], *, tuned: bool) -> None:
         )
 
 
-def _tuning(given: Any) -> Tuning:
+def _tuning(given: Any) -> Pilot:
     given = _table(given, ("tuning",))
     _check_keys(given, ("trials", "horizon", "width", "lambda_base", "hindsight"), ("tuning",))
-    usual = Tuning()
+    usual = Pilot()
     hindsight = given.get("hindsight", usual.hindsight)
     if not isinstance(hindsight, bool):
         raise _wrong(f"hindsight is {hindsight!r}", "it is true or false", "Choose one", ("tuning", "hindsight"))
-    return Tuning(
+    return Pilot(
         trials=_whole(given.get("trials", usual.trials), 1, ("tuning", "trials")),
         horizon=_whole(given.get("horizon", usual.horizon), 1, ("tuning", "horizon")),
         width=_numbers(given.get("width", usual.width), ("tuning", "width")),

@@ -148,8 +148,9 @@ def test_replay_tells_the_reward_of_what_was_logged_and_nothing_of_the_rest() ->
     first, second, third = replay.rounds()
     assert first.candidates == ("song-1", "song-4")
     assert second.candidates == replay.arms.ids
-    assert (replay.judge(first, "song-1"), replay.judge(first, "song-4")) == (0.5, None)
-    assert replay.judge(third, "song-2") == 3.0
+    assert replay.judge(first, "song-1")[0] == 0.5
+    assert np.isnan(replay.judge(first, "song-4")).all()
+    assert replay.judge(third, "song-2")[0] == 3.0
     with pytest.raises(CandidatesError, match="'song-5' was not shown"):
         replay.judge(first, "song-5")
 
@@ -161,7 +162,7 @@ def test_replay_tells_the_reward_of_what_was_logged_and_nothing_of_the_rest() ->
 def test_replay_goes_by_time_where_every_row_has_one(time: Any, order: list[int]) -> None:
     replay = replayed(time=None if time is None else np.array(time, dtype=float))
     logged = ["song-1", "song-5", "song-2"]
-    rewards = [replay.judge(shown, logged[row]) for shown, row in zip(replay.rounds(), order, strict=True)]
+    rewards = [replay.judge(shown, logged[row])[0] for shown, row in zip(replay.rounds(), order, strict=True)]
     assert rewards == [[0.5, -1.0, 3.0][row] for row in order]
     assert len(list(replay.rounds(2))) == 2
 

@@ -16,9 +16,9 @@ from coterie.runs.paper.scaling import engines, families
 def record() -> Any:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(
-            engines, "QUICK", engines.Settings(horizons=(5, 10), fixed_horizon=5, n_users=(9, 18), fixed_users=9)
+            engines, "QUICK", engines.EnginesSettings(horizons=(5, 10), fixed_horizon=5, n_users=(9, 18), fixed_users=9)
         )
-        patch.setattr(families, "QUICK", families.Settings(n_users=9, times=(5, 20, 60), repeats=1))
+        patch.setattr(families, "QUICK", families.FamiliesSettings(n_users=9, times=(5, 20, 60), repeats=1))
         return scaling.run(True, lambda _: None)
 
 

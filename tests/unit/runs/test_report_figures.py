@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from coterie.runs.report.figures import draw_curves, draw_finals, draw_study
+from coterie.runs.report.figures import draw_curves, draw_finals, draw_regrets
 from coterie.runs.report.style import save_figure
 from coterie.runs.results import Results
 from played import random_results, results_of
@@ -30,7 +30,7 @@ def words(svg: Path) -> set[str]:
 @pytest.mark.parametrize("worlds", [1, 2])
 def test_pictures_are_valid_and_name_every_policy_and_world(tmp_path: Path, worlds: int) -> None:
     results = random_results(FIVE, worlds=worlds)
-    for picture in draw_study(results, tmp_path / "new"):
+    for picture in draw_regrets(results, tmp_path / "new"):
         width, _ = png_size(picture.png.read_bytes())
         assert 7 * 150 <= width <= 11 * 150
         assert words(picture.svg) >= {*FIVE, *results.worlds}
@@ -39,7 +39,7 @@ def test_pictures_are_valid_and_name_every_policy_and_world(tmp_path: Path, worl
 
 def test_the_same_study_gives_the_same_bytes(tmp_path: Path) -> None:
     results = random_results(FIVE[:2])
-    first, second = draw_study(results, tmp_path / "a"), draw_study(results, tmp_path / "b")
+    first, second = draw_regrets(results, tmp_path / "a"), draw_regrets(results, tmp_path / "b")
     for one, other in zip(first, second, strict=True):
         assert one.png.read_bytes() == other.png.read_bytes()
         assert one.svg.read_bytes() == other.svg.read_bytes()
@@ -99,14 +99,14 @@ def test_the_oracle_is_not_drawn() -> None:
     ids=["one round", "two rounds", "no regret", "absent policy", "odd labels"],
 )
 def test_odd_studies_can_be_drawn(tmp_path: Path, results: Results) -> None:
-    for picture in draw_study(results, tmp_path):
+    for picture in draw_regrets(results, tmp_path):
         assert png_size(picture.png.read_bytes())[1] > 100
         assert words(picture.svg) >= set(results.worlds)
 
 
 def test_odd_labels_are_shown_as_they_are(tmp_path: Path) -> None:
     names = ["$x^2$ and $y$", "_hidden", "<b>&"]
-    for picture in draw_study(random_results(names, worlds=2), tmp_path):
+    for picture in draw_regrets(random_results(names, worlds=2), tmp_path):
         assert words(picture.svg) >= set(names)
 
 
@@ -114,7 +114,7 @@ def test_a_random_policy_far_above_the_others_leaves_the_panel(tmp_path: Path) -
     results = results_of({"easy": {"lk-gp-ucb": [9.0, 11.0], "random": [90.0, 110.0]}})
     (axes,) = draw_curves(results).axes
     assert 10.0 < axes.get_ylim()[1] < 30.0
-    curves, dots = draw_study(results, tmp_path)
+    curves, dots = draw_regrets(results, tmp_path)
     assert "leaves the panel" in curves.caption
     assert "leaves the panel" not in dots.caption
     near = results_of({"easy": {"lk-gp-ucb": [9.0, 11.0], "random": [12.0, 14.0]}})
@@ -127,11 +127,11 @@ def test_regrets_that_differ_much_have_a_logarithmic_axis(tmp_path: Path) -> Non
         {"wide": {"lk-gp-ucb": [9.0, 11.0], "gp-ucb": [90.0, 110.0]}, "near": {"greedy": [9.0, 11.0], "club": [20, 22]}}
     )
     assert [axes.get_xscale() for axes in draw_finals(results).axes] == ["log", "linear"]
-    _, dots = draw_study(results, tmp_path)
+    _, dots = draw_regrets(results, tmp_path)
     assert "logarithmic" in dots.caption
 
 
 @pytest.mark.parametrize(("trials", "told"), [(4, False), (5, True)])
 def test_the_caption_speaks_of_intervals_only_where_they_are_drawn(tmp_path: Path, trials: int, told: bool) -> None:
-    _, dots = draw_study(results_of({"easy": {"lk-gp-ucb": list(range(1, trials + 1))}}), tmp_path)
+    _, dots = draw_regrets(results_of({"easy": {"lk-gp-ucb": list(range(1, trials + 1))}}), tmp_path)
     assert ("interval" in dots.caption) == told

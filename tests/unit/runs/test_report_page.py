@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.runs.report.figures import draw_study
+from coterie.runs.report.figures import draw_regrets
 from coterie.runs.report.page import write_report
 from coterie.runs.report.sheet import Section, write_page
-from coterie.runs.report.tables import Table
+from coterie.runs.report.tables import TextTable
 from coterie.runs.results import Results
 from played import random_results, results_of, settings_of
 
@@ -219,8 +219,8 @@ def test_tables_can_be_sorted_from_the_keyboard(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("folded", [False, True])
 def test_a_page_of_any_sections(tmp_path: Path, folded: bool) -> None:
-    picture = draw_study(random_results(["a", "b"]), tmp_path / "figures")[0]
-    table = Table(title="Two", columns=("x", "y"), rows=(("1", "2"),))
+    picture = draw_regrets(random_results(["a", "b"]), tmp_path / "figures")[0]
+    table = TextTable(title="Two", columns=("x", "y"), rows=(("1", "2"),))
     sections = [
         Section(title="Twice", pictures=[picture, picture], folded=folded),
         Section(title="Two", tables=[table]),

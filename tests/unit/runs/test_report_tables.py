@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from coterie.runs.report.tables import comparison, comparison_tables, ordered
-from coterie.runs.report.words import answer, findings, unfinished
+from coterie.runs.report.regret import answer, findings, unfinished
+from coterie.runs.report.tables import comparison, for_terminal, ordered
 from coterie.runs.results import Results
 from played import results_of, settings_of
 
@@ -79,7 +79,9 @@ def test_several_studies_are_told_apart_and_stand_side_by_side() -> None:
 def test_the_terminal_shows_labels_as_they_are() -> None:
     out = io.StringIO()
     console = Console(file=out, width=100)
-    for table in comparison_tables(results_of({"[bold]w[/]": {"[red]a": [5, 6, 5, 6, 5], "b [/b]": [1, 2, 1, 2, 1]}})):
+    for table in map(
+        for_terminal, comparison(results_of({"[bold]w[/]": {"[red]a": [5, 6, 5, 6, 5], "b [/b]": [1, 2, 1, 2, 1]}}))
+    ):
         console.print(table)
     assert "[bold]w[/]" in out.getvalue()
     assert "[red]a" in out.getvalue()

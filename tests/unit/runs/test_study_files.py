@@ -8,8 +8,8 @@ import pytest
 from coterie.errors import SettingError
 from coterie.problems import WorldSettings
 from coterie.runs.console import find_study, studies_folder
-from coterie.runs.lines import line_of
 from coterie.runs.study import read_study, study_from
+from coterie.runs.toml_lines import line_of
 
 GOOD = """\
 title = "A study"

@@ -86,6 +86,11 @@ class OnePositive:
             return np.ones(len(self.arms))
         return np.bincount(self._rows, minlength=len(self.arms)).astype(float)
 
+    @property
+    def facts(self) -> dict[str, int]:
+        """How many users can come, and how many more have enough positives but too few arms left."""
+        return {"n_served": len(self.served), "n_short": self.n_short}
+
     def rounds(self, horizon: int, *, seed: int | np.random.SeedSequence) -> Iterator[Round]:
         """Returns `horizon` rounds. They depend on the seed alone, never on a choice; about 0.02 ms each.
 

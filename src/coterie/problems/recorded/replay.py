@@ -35,7 +35,7 @@ class Replay:
         >>> log = Log(graph=UserGraph.from_edges([("ana", "bo")]), arms=ArmPool(np.eye(2), ids="xy"), events=events)
         >>> replay = Replay(log)
         >>> [(shown.user, replay.judge(shown, "x")) for shown in replay.rounds()]
-        [('ana', None), ('bo', 2.0)]
+        [('ana', (nan, nan)), ('bo', (2.0, nan))]
     """
 
     __slots__ = ("_arm", "_order", "_reward", "_shown", "_user", "arms", "graph")
@@ -51,8 +51,13 @@ class Replay:
     def __len__(self) -> int:
         return len(self._order)
 
-    def rounds(self, horizon: int | None = None) -> Iterator[Round]:
-        """Returns the rows as rounds, the first `horizon` of them or all."""
+    @property
+    def facts(self) -> dict[str, int]:
+        """Nothing beyond the sizes of graph and pool."""
+        return {}
+
+    def rounds(self, horizon: int | None = None, *, seed: object = None) -> Iterator[Round]:  # noqa: ARG002
+        """Returns the rows as rounds, the first `horizon` of them or all; no seed changes them."""
         last = len(self) if horizon is None else min(whole(0)("horizon", horizon), len(self))
         ids = self.arms.ids
         for t, row in enumerate(self._order[:last].tolist()):
@@ -60,8 +65,8 @@ class Replay:
             candidates = tuple([ids[each] for each in rows]) if rows else ids
             yield Round(t, self.graph.users[self._user[row]], candidates, 0.0)
 
-    def judge(self, shown: Round, arm: ArmId) -> float | None:
-        """Returns the reward if this arm was logged, and nothing if another was: nobody knows what it would have paid.
+    def judge(self, shown: Round, arm: ArmId) -> tuple[float, float]:
+        """Returns the reward if this arm was logged, and NaN if another was; the regret is NaN, for it is not known.
 
         Examples:
             >>> from coterie.graphs import make_graph
@@ -69,13 +74,14 @@ class Replay:
             >>> one = Events(user=np.array([0]), arm=np.array([1]), reward=np.array([3.0]))
             >>> replay = Replay(Log(graph=make_graph("ring", 3), arms=("tea", "milk"), events=one))
             >>> replay.judge(next(replay.rounds()), "milk")
-            3.0
+            (3.0, nan)
         """
         if arm not in shown.candidates:
             rule = f"candidates were {listed(shown.candidates)}"
             raise CandidatesError(f"arm {arm!r} was not shown", rule, "Choose one of these")
         row = self._order[shown.t]
-        return float(self._reward[row]) if self.arms.index_of(arm) == self._arm[row] else None
+        reward = float(self._reward[row]) if self.arms.index_of(arm) == self._arm[row] else np.nan
+        return reward, np.nan
 
 
 def _order(events: Events) -> NDArray[np.int64]:

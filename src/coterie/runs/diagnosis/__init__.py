@@ -1,6 +1,6 @@
 """What a log says before any experiment: are friends alike, is the graph in the rewards, and when would it pay off.
 
-Order of reading: `outcomes` (what is looked at), `rewirings` and `homophily`, `neighbourhoods` and `evidence`,
+Order of reading: `outcomes` (what is looked at), `homophily`, `neighbourhoods` and `evidence`,
 `features`, `payoff`, `diagnosis` (all of it), then `words`, `pictures` and `page`.
 """
 

@@ -1,4 +1,4 @@
-"""The whole diagnosis of a log: what can be told before any experiment, and what cannot."""
+"""The whole diagnosis of a log: what it says before any experiment, and what it cannot say."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from coterie.problems.recorded.one_positive import can_ask_for_positives
 from coterie.runs.diagnosis.evidence import Fitted, fit_parts
 from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
-from coterie.runs.diagnosis.neighbourhoods import Seen, communities, look
+from coterie.runs.diagnosis.neighbourhoods import EvidenceSample, communities, look
 from coterie.runs.diagnosis.outcomes import Kind, Outcomes, outcomes_of
 from coterie.runs.diagnosis.payoff import Payoff, simulate
 
@@ -70,10 +70,10 @@ class Diagnosis:
             asks where it can, or "rewards" as they are.
         level: Above which reward a pair is a positive.
         sizes: How many users, users without edges, edges, arms, features and events there are.
-        alike: How alike linked users are, by each measure; empty where nothing can be told.
+        alike: How alike linked users are, by each measure; empty where nothing can be measured.
         kernel: What the fitted kernel says; none where arms have no features.
         payoff: When the graph pays off; none without edges or features.
-        missing: What cannot be told, and why.
+        missing: What cannot be said, and why.
         seed: Of everything that was drawn.
     """
 
@@ -118,7 +118,7 @@ def diagnose(
         seed: Fixes rewirings, sample, drawn zeros and simulation.
         n_rewirings: How many; none given means 99, and fewer beyond 70,000 edges.
         rounds: How many to simulate.
-        say: Is told what is being done.
+        say: Called with what is being done.
     """
     outcomes = outcomes_of(log)
     question: Question = "liked" if outcomes.kind == "one-class" or can_ask_for_positives(log) else "rewards"
@@ -153,24 +153,26 @@ def _sizes(log: Log) -> dict[str, int]:
 
 
 def _missing(log: Log, alike: list[Alike]) -> list[str]:
-    told = []
+    missing = []
     if not log.graph.n_edges:
-        told.append(
+        missing.append(
             "There are no edges: whether friends are alike, what the graph adds and when it pays off cannot be told. "
             "Add them to the table edges."
         )
     elif not any(each.name == "shared" for each in alike):
-        told.append("There are too few edges to rewire, so homophily cannot be told.")
+        missing.append("There are too few edges to rewire, so homophily cannot be told.")
     elif all((each.rewired == each.observed).all() for each in alike):
-        told.append("No edge can be rewired without joining two who are joined already, so homophily cannot be told.")
+        missing.append(
+            "No edge can be rewired without joining two who are joined already, so homophily cannot be told."
+        )
     if not log.n_features:
-        told.append(
+        missing.append(
             "Arms have no features: evidence, hyperparameters, effective dimension and pay-off cannot be told; only "
             "homophily can. Add columns of numbers to the table arms."
         )
     elif isinstance(log.arms, ArmPool) and np.ptp(log.arms.features, axis=0).max() == 0:
-        told.append("All arms have the same features: nothing tells one from another. Check the table arms.")
-    return told
+        missing.append("All arms have the same features: nothing tells one from another. Check the table arms.")
+    return missing
 
 
 def _kernel_and_payoff(
@@ -188,7 +190,7 @@ def _kernel_and_payoff(
     return kernel, _payoff(log, ground, kernel.fitted, outcomes, seed, rounds)
 
 
-def _kernel(ground: Neighbourhoods, seen: Seen, arms: ArmPool) -> Kernel:
+def _kernel(ground: Neighbourhoods, seen: EvidenceSample, arms: ArmPool) -> Kernel:
     fitted = fit_parts(ground, seen)
     sampled = Sampled.of(ground, seen.history, seen.together(AT_ONCE), fitted.centre)
     means, counts = seen.history.mean_array(), seen.history.count_array()

@@ -11,7 +11,7 @@ from coterie.policies.auto.fitting import THOROUGH, Prior, fit
 from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.statistics import centre_and_variance
-from coterie.runs.diagnosis.neighbourhoods import Seen
+from coterie.runs.diagnosis.neighbourhoods import EvidenceSample
 
 FIRST_BLOCKS = 1  # from which the climb starts
 CLIMBS, WORTH_ANOTHER, FAR = 3, 0.5, 3.0
@@ -27,7 +27,7 @@ class Fitted:
         hyper: Its hyperparameters.
         centre: What rewards are measured from.
         evidence: Log evidence of the sample.
-        gains: By how much it is above that of the kernel fitted anew without graph, own or common.
+        gains: By how much it is above that of the kernel fitted again without graph, own or common.
     """
 
     hyper: Hyper
@@ -51,7 +51,7 @@ class Without:
         return value, np.where(np.arange(len(held)) == self._place, 0.0, gradient)
 
 
-def fit_parts(ground: Neighbourhoods, seen: Seen) -> Fitted:
+def fit_parts(ground: Neighbourhoods, seen: EvidenceSample) -> Fitted:
     """Returns the kernel fitted to what was looked at, and what each part adds; without edges there is no graph."""
     centre, variance = centre_and_variance(seen.history)
     prior = firm_prior(Prior.of(ground, variance))

@@ -23,7 +23,7 @@ SHORTER = (1.0, 0.7, 0.5)  # fewer features lie closer together
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class FeatureReport:
-    """What features are worth at the fitted kernel, which is not fitted anew.
+    """What features are worth at the fitted kernel, which is not fitted again.
 
     Attributes:
         n_features: How many there are.

@@ -1,4 +1,8 @@
-"""Are linked users alike? What they share, against graphs of the same degrees that link others."""
+"""Are linked users alike? What they share, against graphs of the same degrees that link others.
+
+`product.insight.graph_report` compares the rewards of neighbours on arms that both have met, against users shuffled.
+A log of positives alone has no rewards to compare, and shuffled users have other degrees: hence another measure here.
+"""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from coterie.graphs import UserGraph
+from coterie.graphs.rewiring import rewirings
 from coterie.logs.log import Floats, Ints
 from coterie.runs.diagnosis.outcomes import Outcomes
-from coterie.runs.diagnosis.rewirings import rewirings
 
 MOST_REWIRINGS, LEAST_REWIRINGS = 99, 19
 ROOM = 7_000_000  # edges x rewirings: about a minute

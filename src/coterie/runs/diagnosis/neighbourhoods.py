@@ -16,7 +16,7 @@ BLOCKS, BALLS, BALL_PAIRS, USER_PAIRS = 5, 3, 160, 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Seen:
+class EvidenceSample:
     """What the evidence looks at.
 
     Attributes:
@@ -44,7 +44,7 @@ class Seen:
         return Sample(np.concatenate(users), np.concatenate(rows), np.concatenate(places))
 
 
-def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> Seen:
+def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> EvidenceSample:
     """Returns blocks of neighbourhoods and their pairs, the same for the same seed.
 
     A user has 20 pairs at most. Where every event is a positive, or what users liked is all that is asked for, half of
@@ -74,7 +74,7 @@ def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> See
             sizes.append(len(history) - before)
         places = np.repeat(np.arange(len(users)), sizes)
         blocks.append(Sample(users, np.arange(begun, len(history)), places))
-    return Seen(history=history, blocks=blocks, n_zeros=n_zeros)
+    return EvidenceSample(history=history, blocks=blocks, n_zeros=n_zeros)
 
 
 def neighbourhoods(graph: UserGraph, counts: Ints, rng: np.random.Generator) -> list[Ints]:

@@ -15,7 +15,7 @@ from coterie.runs.diagnosis.words import (
 )
 from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
-from coterie.runs.report.tables import Table
+from coterie.runs.report.tables import TextTable
 
 
 def write_diagnosis(found: Diagnosis, folder: Path, *, command: str) -> Path:
@@ -29,14 +29,14 @@ def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Sec
     if found.missing:
         yield Section(title="What cannot be told", points=found.missing)
     if found.alike:
-        *told, note = homophily_words(found)
+        *points, note = homophily_words(found)
         shown = [pictures["homophily"]]
-        yield Section(title="Are linked users alike?", points=told, paragraphs=[note], pictures=shown)
+        yield Section(title="Are linked users alike?", points=points, paragraphs=[note], pictures=shown)
     if (kernel := found.kernel) is not None:
-        *told, note = evidence_words(kernel, found.question)
+        *points, note = evidence_words(kernel, found.question)
         shown = [pictures["evidence"]]
-        yield Section(title="What explains the rewards?", points=told, paragraphs=[note], pictures=shown)
-        table = Table(
+        yield Section(title="What explains the rewards?", points=points, paragraphs=[note], pictures=shown)
+        table = TextTable(
             title="What the fitted kernel suggests",
             columns=("setting", "value", "meaning"),
             rows=tuple(suggestions(kernel)),
@@ -46,13 +46,13 @@ def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Sec
         shown = [pictures["features"]]
         yield Section(title=table.title, paragraphs=[DIMENSION], pictures=shown, tables=[table])
     if found.payoff is not None:
-        told = payoff_words(found.payoff, found.sizes["users"])
+        paragraphs = payoff_words(found.payoff, found.sizes["users"])
         shown = [pictures["payoff"]]
-        yield Section(title="When does the graph pay off?", paragraphs=told, pictures=shown)
+        yield Section(title="When does the graph pay off?", paragraphs=paragraphs, pictures=shown)
 
 
 def _log(found: Diagnosis, command: str) -> Section:
     rows = tuple((name.replace("_", " "), f"{count:,}") for name, count in found.sizes.items())
-    table = Table(title="The log", columns=("what", "count"), rows=rows)
+    table = TextTable(title="The log", columns=("what", "count"), rows=rows)
     said = f"Everything that was drawn has seed {found.seed}; the same command gives the same page."
     return Section(title="The log", tables=[table], paragraphs=[said], commands=[command])

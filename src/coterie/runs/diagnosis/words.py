@@ -39,12 +39,16 @@ def verdict(found: Diagnosis) -> str:
 
 def _friends(alike: Sequence[Alike]) -> str:
     """Returns how linked users are alike, by the measures that are clear."""
-    told = {
+    likenesses = {
         each.name: _CLEARLY[each.name].format(each=each, ratio=each.ratio or 0.0)
         for each in alike
         if each.name in _CLEARLY
     }
-    return f"linked users {' and '.join(told.values())}" if told else "linked users are no more alike than by chance"
+    return (
+        f"linked users {' and '.join(likenesses.values())}"
+        if likenesses
+        else "linked users are no more alike than by chance"
+    )
 
 
 _CLEARLY = {
@@ -67,11 +71,11 @@ def _gain(found: Diagnosis, part: str) -> float | None:
 
 def homophily_words(found: Diagnosis) -> list[str]:
     """Returns a sentence for each measure, and how to read them."""
-    told = [_ALIKE[each.name].format(each=each, ratio=_times(each)) for each in found.alike]
-    if not told:
-        return told
+    sentences = [_ALIKE[each.name].format(each=each, ratio=_times(each)) for each in found.alike]
+    if not sentences:
+        return sentences
     n = len(found.alike[0].rewired)
-    return [*told, f"{_POSITIVE[found.kind].format(found.level)} {_REWIRED.format(n, 1 / (1 + n))}"]
+    return [*sentences, f"{_POSITIVE[found.kind].format(found.level)} {_REWIRED.format(n, 1 / (1 + n))}"]
 
 
 def _times(each: Alike) -> str:
@@ -105,10 +109,13 @@ QUESTIONS = {
 
 def evidence_words(kernel: Kernel, question: str) -> list[str]:
     """Returns what is judged, what each part adds, and on which sample."""
-    told = [QUESTIONS[question], *(f"{_likelier(gain, PARTS[part])}." for part, gain in kernel.fitted.gains.items())]
+    sentences = [
+        QUESTIONS[question],
+        *(f"{_likelier(gain, PARTS[part])}." for part, gain in kernel.fitted.gains.items()),
+    ]
     zeros = f" {kernel.n_zeros:,} of these pairs are drawn: arms that the user never had, uniformly, with reward 0."
     return [
-        *told,
+        *sentences,
         f"A difference of {CLEAR:g} in log evidence, e^{CLEAR:g} = {exp(CLEAR):.0f} times, is called clear; without a "
         "part the kernel is fitted anew, and a graph part of short range can stand in for the own part, one of long "
         f"range for the common part. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "

@@ -11,7 +11,7 @@ from coterie.runs.paper.summary import StudySummary
 from coterie.runs.paper.table import PAPER, SIZES, table_rows
 from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
-from coterie.runs.report.tables import Table
+from coterie.runs.report.tables import TextTable, markdown_table
 
 TITLE = "Reproduction: what holds of the paper"
 VERDICTS = ("holds", "holds partly", "does not hold")
@@ -80,7 +80,7 @@ def sections(records: Mapping[str, Record], pictures: Path) -> Iterator[Section]
     columns = ("claim", "verdict", "what we measured")
     yield Section(
         title="Claim by claim",
-        tables=[Table(title="Claim by claim", columns=columns, rows=tuple(judged), words=frozenset({0, 1, 2}))],
+        tables=[TextTable(title="Claim by claim", columns=columns, rows=tuple(judged), words=frozenset({0, 1, 2}))],
     )
     if controls := judge_controls(studies):
         yield Section(
@@ -149,13 +149,13 @@ def _study(name: str, summary: StudySummary, pictures: Path) -> Section:
     )
 
 
-def finals(summary: StudySummary, policies: Sequence[str] | None = None) -> Table:
+def finals(summary: StudySummary, policies: Sequence[str] | None = None) -> TextTable:
     """Returns the final regrets of policies by worlds."""
     names = policies or list(dict.fromkeys(p for w in summary.worlds for p in summary.policies(w)))
     rows = tuple((name, *(_cell(summary, world, name) for world in summary.worlds)) for name in names)
     best = "; ".join(f"{world}: {summary.ranked(world)[0]}" for world in summary.worlds)
     note = f"Final regret, mean ± standard error.{'' if policies else f' The least in {best}.'}"
-    return Table(title="Final regret", columns=("policy", *summary.worlds), rows=rows, note=note)
+    return TextTable(title="Final regret", columns=("policy", *summary.worlds), rows=rows, note=note)
 
 
 def _cell(summary: StudySummary, world: str, policy: str) -> str:
@@ -181,7 +181,10 @@ def _table_n(name: str, summary: StudySummary, pictures: Path) -> Iterator[Secti
             "the world itself gets flatter, so a fall with n is not learning.",
         ],
         pictures=_study_pictures(name, summary, pictures),
-        tables=[Table(title=title, columns=columns, rows=tuple(map(tuple, table_rows(summary))), note=note), beside],
+        tables=[
+            TextTable(title=title, columns=columns, rows=tuple(map(tuple, table_rows(summary))), note=note),
+            beside,
+        ],
         commands=["coterie reproduce table-n"],
     )
 
@@ -218,7 +221,6 @@ def _computed(name: str, record: Record, pictures: Path) -> Section:
     return Section(title=COMPUTED[name], points=seen, pictures=drawn, commands=[f"coterie reproduce {command}"])
 
 
-def _markdown_table(table: Table) -> str:
-    lines = [table.columns, ["---"] * len(table.columns), *table.rows]
-    text = "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+def _markdown_table(table: TextTable) -> str:
+    text = markdown_table(table.columns, table.rows)
     return f"{text}\n\n{table.note}" if table.note else text

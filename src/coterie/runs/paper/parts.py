@@ -8,7 +8,7 @@ from coterie.runs.paper.pictures import Drawn
 from coterie.runs.paper.record import Record, Tell
 
 
-class Part(Protocol):
+class StudyPart(Protocol):
     """What a part offers: the record of its settings and data is all that findings and pictures are made from."""
 
     def measure(self, quick: bool, tell: Tell) -> Record:
@@ -24,13 +24,13 @@ class Part(Protocol):
         ...
 
 
-def run_parts(study: str, parts: Mapping[str, Part], quick: bool, tell: Tell) -> Record:
+def run_parts(study: str, parts: Mapping[str, StudyPart], quick: bool, tell: Tell) -> Record:
     """Returns the record of all parts, their settings together, and all findings."""
     record: Record = {"study": study} | {name: part.measure(quick, tell) for name, part in parts.items()}
     record["settings"] = {name: record[name]["settings"] for name in parts}
     return record | {"findings": [each for name, part in parts.items() for each in part.findings(record[name])]}
 
 
-def draw_parts(parts: Mapping[str, Part], record: Record, folder: Path) -> list[Drawn]:
+def draw_parts(parts: Mapping[str, StudyPart], record: Record, folder: Path) -> list[Drawn]:
     """Returns the pictures of all parts."""
     return [drawn for name, part in parts.items() for drawn in part.draw(record[name], folder)]

@@ -59,7 +59,8 @@ def slope(x: Array | Sequence[float], y: Array | Sequence[float]) -> float:
 def slope_and_error(x: Sequence[float], rows: Array, *, resamples: int = 400) -> tuple[float, float]:
     """Returns the log-log slope of the mean of `rows` (a trial each) against x, and its bootstrap standard error.
 
-    The trials of each x are resampled apart, since they are different worlds.
+    The trials of each x are resampled apart, since they are different worlds: the intervals of a report resample whole
+    trials (`report.trial_means`).
     """
     rng = np.random.default_rng(0)
     picks = rng.integers(len(rows), size=(resamples, *rows.shape))

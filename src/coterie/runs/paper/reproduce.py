@@ -13,11 +13,12 @@ from coterie.runs.paper import gain, scaling, theory
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
 from coterie.runs.paper.record import Record
 from coterie.runs.paper.summary import summarise
-from coterie.runs.runner import one_blas_thread
-from coterie.runs.store import Store
+from coterie.runs.results import results_of
+from coterie.runs.store import Store, write_whole
+from coterie.runs.workers import one_blas_thread
 
 
-class Numbers(Protocol):
+class Computation(Protocol):
     """A part that is not a study of policies: it computes a record and draws it."""
 
     def run(self, quick: bool, tell: Callable[[str], None]) -> Record:
@@ -97,7 +98,7 @@ def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) ->
     run_and_report(find_study(name).changed(quick=quick), folder, jobs=jobs, resume=resume, tables=False)
     path = out / "results" / f"{name}.json"
     minutes = (monotonic() - start) / 60 + (json.loads(path.read_text())["minutes"] if path.exists() else 0.0)
-    _write(path, {**summarise(Store(folder).results()), "quick": quick, "minutes": round(minutes, 2)})
+    _write(path, {**summarise(results_of(Store(folder))), "quick": quick, "minutes": round(minutes, 2)})
     for drawn in (folder / "figures").iterdir():
         _copy(drawn, out / "pictures" / f"{name}-{drawn.name}")
 
@@ -131,10 +132,8 @@ def _finished(path: Path, *, quick: bool) -> Record:
 
 
 def _write(path: Path, record: Record) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".partial")
-    partial.write_text(json.dumps(record, indent=None, separators=(",", ":")) + "\n", encoding="utf-8")
-    partial.replace(path)
+    text = json.dumps(record, indent=None, separators=(",", ":")) + "\n"
+    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
 
 
 def _copy(source: Path, target: Path) -> None:

@@ -7,7 +7,8 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.runs.paper.record import plain
-from coterie.runs.report.numbers import Estimate, estimates, microseconds
+from coterie.runs.report.regret import microseconds
+from coterie.runs.report.trial_means import TrialMean, trial_means
 from coterie.runs.results import Results
 
 POINTS = 24
@@ -90,17 +91,17 @@ class StudySummary:
         """Returns the mean final regret."""
         return float(self.finals(world, policy).mean())
 
-    def estimate(self, world: str, policy: str) -> Estimate:
+    def estimate(self, world: str, policy: str) -> TrialMean:
         """Returns the mean final regret with its standard error and interval."""
-        return estimates(self.finals(world, policy)[None])[0]
+        return trial_means(self.finals(world, policy)[None])[0]
 
     def growth(self, world: str, policy: str) -> float:
         """Returns the exponent with which mean regret grows over the second half."""
         return float(self.record["worlds"][world]["policies"][policy]["growth"])
 
-    def excess(self, world: str, policy: str, to: str) -> Estimate:
+    def excess(self, world: str, policy: str, to: str) -> TrialMean:
         """Returns the final regret of a policy minus that of another, paired by trial."""
-        return estimates((self.finals(world, policy) - self.finals(world, to))[None])[0]
+        return trial_means((self.finals(world, policy) - self.finals(world, to))[None])[0]
 
     def ranked(self, world: str, among: list[str] | None = None) -> list[str]:
         """Returns the policies of a world by mean final regret, the least first."""

@@ -1,6 +1,6 @@
-"""The pictures of a study: regret over the rounds, and regret at the end."""
+"""The pictures of a study: regret over the rounds and at the end; on logs, reward over the rounds and by visits."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -8,10 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from coterie.runs.report.numbers import FEWEST, contenders, final_regrets
+from coterie.contracts import Array
+from coterie.runs.report.regret import contenders, final_regrets
+from coterie.runs.report.reward import by_rate, by_visit, over_time
 from coterie.runs.report.style import Look, finish, looks, new_figure, plain, save_figure
 from coterie.runs.report.tables import ordered
-from coterie.runs.results import Results
+from coterie.runs.report.trial_means import FEWEST
+from coterie.runs.results import LogResults, Results
 
 MOST_POINTS = 400
 POINTS_IN_ALL = 11_000  # keeps the SVG of nine worlds and sixteen policies under 300 kB
@@ -20,7 +23,10 @@ LABEL_GAP = 0.055  # the height of a label as a share of the axis
 WIDTHS = {1: 8.0, 2: 9.5, 3: 11.0}  # in inches, by panels in a row
 SMALL = 8.5
 FAR_UP = 1.5  # times the largest regret of the others
+MOST_OTHERS = 5  # beside the reference on its graphs, popularity and chance: more lines cannot be told apart
 SPREAD_OUT = 8.0  # from the least to the largest regret: beyond it a linear axis shows the best as one dot
+
+Curve = Callable[[LogResults, str], tuple[Array, Array]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,21 +39,17 @@ class Picture:
     caption: str
 
 
-def draw_study(results: Results, folder: Path) -> list[Picture]:
-    """Returns the pictures of a study, drawn into the folder as PNG and SVG."""
+def draw_regrets(results: Results, folder: Path) -> list[Picture]:
+    """Returns the pictures of regret, drawn into the folder as PNG and SVG."""
     trials = _trials(results)
     band = "" if trials == "one trial" else ", with a band of one standard error"
     enough = all(results.n_trials(world) >= FEWEST for world in results.worlds)
     interval = " with its 95 % bootstrap interval" if enough else ""
-    curves = save_figure(draw_curves(results), folder / "regret")
-    dots = save_figure(draw_finals(results), folder / "final-regret")
+    over_rounds = f"Mean cumulative regret over {trials}{band}. {_cut(results)}"
+    at_end = f"Mean final regret over {trials}{interval}, the best on top{_scales(results)}."
     return [
-        _picture("Regret over the rounds", curves, f"Mean cumulative regret over {trials}{band}. {_cut(results)}"),
-        _picture(
-            "Regret at the end",
-            dots,
-            f"Mean final regret over {trials}{interval}, the best on top{_scales(results)}.",
-        ),
+        _picture("Regret over the rounds", draw_curves(results), folder / "regret", over_rounds),
+        _picture("Regret at the end", draw_finals(results), folder / "final-regret", at_end),
     ]
 
 
@@ -66,12 +68,13 @@ def _wide(results: Results) -> list[str]:
 def _cut(results: Results) -> str:
     """Returns how to read the panels, and in which of them a line leaves the picture."""
     cut = [world for world in results.worlds if _top(results, world, contenders(results, world)) is not None]
-    told = f" In {', '.join(cut)} the random policy is far above the others and leaves the panel." if cut else ""
-    return f"Lower is better.{told}"
+    leaves = f" In {', '.join(cut)} the random policy is far above the others and leaves the panel." if cut else ""
+    return f"Lower is better.{leaves}"
 
 
-def _picture(title: str, paths: Sequence[Path], caption: str) -> Picture:
-    return Picture(title=title, png=paths[0], svg=paths[1], caption=caption)
+def _picture(title: str, figure: Any, stem: Path, caption: str) -> Picture:
+    png, svg = save_figure(figure, stem)
+    return Picture(title=title, png=png, svg=svg, caption=caption)
 
 
 def _trials(results: Results) -> str:
@@ -130,7 +133,7 @@ def _name_lines(
     if not more and _far_apart(list(ends.values()), top):
         _label_ends(panels[0], ends)
     else:
-        _legend(figure, styles, below=bool(more))
+        _legend_outside(figure, styles, below=bool(more))
 
 
 def _far_apart(ends: Sequence[float], top: float) -> bool:
@@ -150,15 +153,18 @@ def _label_ends(axes: Any, ends: Mapping[str, float]) -> None:
         )
 
 
-def _legend(figure: Any, styles: Mapping[str, Look], *, below: bool) -> None:
+def _legend_outside(figure: Any, styles: Mapping[str, Look], *, below: bool) -> None:
+    columns, rows = _legend_grid(list(styles), figure.get_figwidth()) if below else (1, 0)
+    figure.set_figheight(figure.get_figheight() + 0.2 * rows)
+    _legend(figure, styles, loc="outside lower center" if below else "outside right upper", ncols=columns)
+
+
+def _legend(figure: Any, styles: Mapping[str, Look], *, loc: str, ncols: int, fontsize: float = SMALL) -> None:
     from matplotlib.lines import Line2D
 
     lines = [Line2D([], [], **style, linewidth=1.6, markersize=4.5) for style in styles.values()]
-    columns, rows = _legend_grid(list(styles), figure.get_figwidth()) if below else (1, 0)
-    figure.set_figheight(figure.get_figheight() + 0.2 * rows)
-    place = "outside lower center" if below else "outside right upper"
     names = [plain(policy) for policy in styles]
-    figure.legend(lines, names, loc=place, ncols=columns, frameon=False, fontsize=SMALL, handlelength=3.6)
+    figure.legend(lines, names, loc=loc, ncols=ncols, frameon=False, fontsize=fontsize, handlelength=3.6)
 
 
 def _legend_grid(names: Sequence[str], width: float) -> tuple[int, int]:
@@ -215,3 +221,67 @@ def _panels(count: int, *, row_height: float) -> tuple[Any, list[Any]]:
     for panel in panels[:count]:
         panel.tick_params(labelsize=SMALL)
     return figure, panels[:count]
+
+
+def draw_rewards(results: Results, folder: Path) -> list[Picture]:
+    """Returns the pictures of a study on logs, drawn into the folder as PNG and SVG."""
+    kept = _drawn_policies(results)
+    gone = len({policy for world in results.logs.values() for policy in world.rewards}) - len(kept)
+    rest = f" The other {gone} policies stand in the tables." if gone else ""
+    drawn = (
+        ("Reward in all", "reward", cumulated, "round", "reward so far", "Mean over trials; higher is better."),
+        ("Hits over time", "over-time", over_time, "round", "reward a round", "In twenty windows of the rounds."),
+        (
+            "Cold start",
+            "cold-start",
+            by_visit,
+            "visit of the user",
+            "reward a round",
+            "By a user's first, second, third ... visit: what is known of others counts most at the left.",
+        ),
+    )
+    return [
+        _picture(title, _reward_panels(results, kept, curve, x, y), folder / stem, f"{caption}{rest}")
+        for title, stem, curve, x, y, caption in drawn
+    ]
+
+
+def cumulated(world: LogResults, policy: str) -> tuple[Array, Array]:
+    """Returns some rounds and the reward until then, the mean over trials."""
+    rewards = np.array([np.nan_to_num(world.rewards[policy][trial]) for trial in world.trials(policy)])
+    sums = np.cumsum(rewards.mean(axis=0))
+    kept = np.unique(np.linspace(0, len(sums) - 1, 60).astype(int))
+    return kept + 1.0, sums[kept]
+
+
+def _drawn_policies(results: Results) -> list[str]:
+    """Returns whom to draw: the reference on all its graphs, the best others, popularity and chance."""
+    policies = {each["label"]: each["policy"] for each in results.settings["policies"]}
+    main = policies[results.settings["reference"]]
+    met = {label for world in results.logs.values() for label in world.rewards}
+    first = [label for label, policy in policies.items() if label in met and policy in (main, "popularity", "random")]
+    places: dict[str, list[int]] = {}
+    for world in results.logs.values():
+        for place, label in enumerate(by_rate(world)):
+            places.setdefault(label, []).append(place)
+    others = sorted(places.keys() - set(first), key=lambda label: (np.mean(places[label]), label))
+    return [*first, *others[:MOST_OTHERS]]
+
+
+def _reward_panels(results: Results, policies: Sequence[str], curve: Curve, xlabel: str, ylabel: str) -> Any:
+    styles = looks(policies)
+    columns = len(results.worlds)
+    rows = ceil(len(policies) / 3)
+    figure, axes = new_figure(7.2 if columns == 1 else 4.4 * columns, 3.4 + 0.22 * rows, columns=columns)
+    for panel, world in zip(np.ravel(axes), results.logs.values(), strict=True):
+        for place, policy in enumerate(each for each in policies if each in world.rewards):
+            x, y = curve(world, policy)
+            every = max(len(x) // 3, 1)
+            mark = (place * every // max(len(policies), 1), every)
+            panel.plot(x, y, **styles[policy], linewidth=1.6, markersize=4.5, markevery=mark)
+        finish(panel, title=plain(world.setting), xlabel=xlabel, ylabel=ylabel)
+        panel.set_ylim(bottom=0.0)
+        panel.set_xlim(left=0.0)
+        panel.xaxis.get_major_locator().set_params(integer=True, nbins=5)
+    _legend(figure, styles, loc="outside lower center", ncols=3, fontsize=8)
+    return figure

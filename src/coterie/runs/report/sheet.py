@@ -8,7 +8,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from coterie.runs.report.figures import Picture
-from coterie.runs.report.tables import Table
+from coterie.runs.report.tables import TextTable
 
 SHORT_TABLE = 30  # rows that fit on a printed page
 
@@ -31,7 +31,7 @@ class Section:
     paragraphs: Sequence[str] = ()
     points: Sequence[str] = ()
     pictures: Sequence[Picture] = ()
-    tables: Sequence[Table] = ()
+    tables: Sequence[TextTable] = ()
     commands: Sequence[str] = ()
     folded: bool = False
 
@@ -112,7 +112,7 @@ def _inline(svg: str, prefix: str, *, label: str) -> str:
     return svg.replace("<svg", f'<svg role="img" aria-label="{escape(label)}"', 1)
 
 
-def _table(table: Table, *, within: str) -> str:
+def _table(table: TextTable, *, within: str) -> str:
     heads = "".join(
         f'<th scope="col" aria-sort="none"{_kind(table, i)}><button type="button">{escape(column)}</button></th>'
         for i, column in enumerate(table.columns)
@@ -126,9 +126,9 @@ def _table(table: Table, *, within: str) -> str:
     )
 
 
-def _cells(table: Table, row: Iterable[str]) -> str:
+def _cells(table: TextTable, row: Iterable[str]) -> str:
     return "".join(f"<td{_kind(table, i)}>{escape(cell)}</td>" for i, cell in enumerate(row))
 
 
-def _kind(table: Table, position: int) -> str:
+def _kind(table: TextTable, position: int) -> str:
     return ' class="words"' if position in table.words else ""

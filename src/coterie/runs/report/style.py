@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from coterie.runs.extras import require_extra
+from coterie.errors.extras import require_extra
 
 Look = dict[str, Any]
 
@@ -164,7 +164,7 @@ def save_figure(figure: Any, stem: Path) -> list[Path]:
 
 
 def _fewer_colours(path: Path) -> None:
-    """Writes a PNG anew with a palette of 96 colours: line art looks the same, in a quarter of the size."""
+    """Writes a PNG again with a palette of 96 colours: line art looks the same, in a quarter of the size."""
     from PIL import Image
 
     with Image.open(path) as picture:

@@ -1,22 +1,24 @@
 """A study's numbers as tables of plain text, which the terminal and the page show alike."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import ceil
 from typing import Any
 
 import numpy as np
 
-from coterie.runs.extras import require_extra
-from coterie.runs.report.numbers import FEWEST, by_regret, differences, final_regrets, microseconds, ranks, reference
-from coterie.runs.report.words import MISSING, decimals, signed, with_error
-from coterie.runs.results import Results
+from coterie.errors.extras import require_extra
+from coterie.runs.report.regret import by_regret, differences, final_regrets, microseconds, ranks, reference
+from coterie.runs.report.reward import Gain, by_rate, gain, rate, thirds, without_graph
+from coterie.runs.report.trial_means import FEWEST, MISSING, decimals, signed, with_error
+from coterie.runs.results import LogResults, Results
 
 WORLDS_A_TABLE = 3  # what a terminal of a hundred columns and a printed page can hold
+REWARD_DIGITS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Table:
+class TextTable:
     """A table of plain text: the first column names the row, the others are numbers unless `words` says otherwise.
 
     Attributes:
@@ -34,7 +36,7 @@ class Table:
     words: frozenset[int] = frozenset({0})
 
 
-def comparison(*studies: Results) -> list[Table]:
+def comparison(*studies: Results) -> list[TextTable]:
     """Returns all tables of one study or several: final regret, differences, ranks and time per round.
 
     Examples:
@@ -53,7 +55,7 @@ def comparison(*studies: Results) -> list[Table]:
     return [*each, *cross_tables(named), rank_table(studies)]
 
 
-def _of_study(results: Results) -> Iterator[Table]:
+def _of_study(results: Results) -> Iterator[TextTable]:
     for make in (final_tables, difference_tables, time_tables):
         yield from make(results)
 
@@ -74,7 +76,7 @@ def ordered(studies: Sequence[Results]) -> list[str]:
     return sorted(places, key=lambda policy: float(np.mean(places[policy])))
 
 
-def final_tables(results: Results) -> Iterator[Table]:
+def final_tables(results: Results) -> Iterator[TextTable]:
     """Yields the final regret of each policy in each world: mean and standard error."""
     found = {world: final_regrets(results, world) for world in results.worlds}
     digits = decimals(each.mean for world in found.values() for each in world.values())
@@ -87,7 +89,7 @@ def final_tables(results: Results) -> Iterator[Table]:
     )
 
 
-def difference_tables(results: Results) -> Iterator[Table]:
+def difference_tables(results: Results) -> Iterator[TextTable]:
     """Yields how much more regret each policy had than the reference of its world, trial by trial."""
     to = {world: reference(results, world) for world in results.worlds}
     found = {world: differences(results, world, to=to[world]) for world in results.worlds}
@@ -103,7 +105,7 @@ def difference_tables(results: Results) -> Iterator[Table]:
     yield from _by_world("Difference to the reference", cells, ordered([results]), note=note)
 
 
-def time_tables(results: Results) -> Iterator[Table]:
+def time_tables(results: Results) -> Iterator[TextTable]:
     """Yields the time of one round of each policy in each world, where it was kept."""
     cells = {
         world: {
@@ -118,14 +120,14 @@ def time_tables(results: Results) -> Iterator[Table]:
         yield from _by_world("Time per round", cells, ordered([results]), note=note)
 
 
-def rank_table(studies: Sequence[Results]) -> Table:
+def rank_table(studies: Sequence[Results]) -> TextTable:
     """Returns the mean rank and the wins of each policy over all trials of all worlds."""
     rows = [(each.policy, f"{each.mean_rank:.2f}", str(each.wins), str(each.n_trials)) for each in ranks(studies)]
     note = "Over all trials of all worlds it played. A win: nobody had less regret. An oracle has no rank."
-    return Table(title="Ranks", columns=("policy", "mean rank", "wins", "trials"), rows=tuple(rows), note=note)
+    return TextTable(title="Ranks", columns=("policy", "mean rank", "wins", "trials"), rows=tuple(rows), note=note)
 
 
-def cross_tables(studies: Mapping[str, Results]) -> Iterator[Table]:
+def cross_tables(studies: Mapping[str, Results]) -> Iterator[TextTable]:
     """Yields the mean final regret of each policy in every world of several studies side by side."""
     found = {
         f"{study}: {world}": {name: each.mean for name, each in final_regrets(results, world).items()}
@@ -139,22 +141,126 @@ def cross_tables(studies: Mapping[str, Results]) -> Iterator[Table]:
 
 def _by_world(
     title: str, cells: Mapping[str, Mapping[str, str]], policies: Sequence[str], *, note: str = ""
-) -> Iterator[Table]:
+) -> Iterator[TextTable]:
     """Yields tables of policies by worlds, at most three worlds each and as even as can be."""
     worlds = list(cells)
     n_tables = ceil(len(worlds) / WORLDS_A_TABLE)
     for part in np.array_split(np.arange(len(worlds)), n_tables):
         shown = [worlds[i] for i in part]
         rows = ((policy, *(cells[world].get(policy, MISSING) for world in shown)) for policy in policies)
-        yield Table(title=title, columns=("policy", *shown), rows=tuple(rows), note=note)
+        yield TextTable(title=title, columns=("policy", *shown), rows=tuple(rows), note=note)
 
 
-def comparison_tables(*studies: Results) -> list[Any]:
-    """Returns all tables of one study or several for the terminal."""
-    return [for_terminal(table) for table in comparison(*studies)]
+def reward_tables(results: Results) -> Iterator[TextTable]:
+    """Yields all tables of a study on logs: what each policy got in each world, and for whom the graph did what."""
+    for world in results.logs.values():
+        yield rates(results, world)
+    yield from whom(results)
+    for world in results.logs.values():
+        yield from learned(results, world)
+    if any(world.failed for world in results.logs.values()):
+        yield failures(results)
 
 
-def for_terminal(table: Table) -> Any:
+def rates(results: Results, world: LogResults) -> TextTable:
+    """Returns what each policy got, the best first: a round, in all, against itself without a graph; and its cost."""
+    rows = tuple(_row(results, world, policy) for policy in by_rate(world))
+    used = ("rows used",) if world.replays else ()
+    note = (
+        "Mean ± one standard error over trials. Against none: minus the same policy without a graph, paired by trial, "
+        f"with a 95 % bootstrap interval (none with fewer than {FEWEST} trials). Time to decide and learn, memory of "
+        "the process at most."
+    )
+    columns = ("policy", "a round", "in all", *used, "against none", "ms a round", "MiB")
+    return TextTable(title=f"Reward: {world.setting}", columns=columns, rows=rows, note=note)
+
+
+def _row(results: Results, world: LogResults, policy: str) -> tuple[str, ...]:
+    rewards = [world.rewards[policy][trial] for trial in world.trials(policy)]
+    used = (f"{np.mean([np.count_nonzero(~np.isnan(each)) for each in rewards]):.0f}",) if world.replays else ()
+    alone = without_graph(results, policy)
+    found = gain(world, policy, alone) if alone else None
+    seconds = list(world.seconds.get(policy, {}).values())
+    return (
+        policy,
+        with_error(rate(world, policy), REWARD_DIGITS),
+        f"{np.mean([np.nansum(each) for each in rewards]):.0f}",
+        *used,
+        MISSING if found is None else signed(found.gap, REWARD_DIGITS),
+        f"{1e3 * np.median(seconds):.2f}" if seconds else MISSING,
+        f"{world.memory[policy] / 2**20:.0f}" if policy in world.memory else MISSING,
+    )
+
+
+def whom(results: Results) -> Iterator[TextTable]:
+    """Yields for whom the graph did what: by number of neighbours and by visits so far, each in thirds."""
+    policy = results.settings["reference"]
+    alone = without_graph(results, policy)
+    if alone is None:
+        return
+    for kind, title in (("degree", "number of neighbours"), ("visits", "visit of the user")):
+        rows = tuple(
+            _whom_row(world, name, found)
+            for world in results.logs.values()
+            if world.trials(policy, alone)
+            for name, found in thirds(world, policy, alone, kind)
+        )
+        if rows:
+            columns = ("shown", title, "with", "without", "difference", "times")
+            note = f"{policy} with the graph and without, in thirds of the rounds; intervals as above."
+            yield TextTable(
+                title=f"For whom: by {title}", columns=columns, rows=rows, note=note, words=frozenset({0, 1})
+            )
+
+
+def _whom_row(world: LogResults, name: str, found: Gain) -> tuple[str, ...]:
+    rates = (f"{each:.{REWARD_DIGITS}f}" for each in (found.mine, found.other))
+    return (world.setting, name, *rates, signed(found.gap, REWARD_DIGITS), f"{found.ratio:.2f}")
+
+
+def learned(results: Results, world: LogResults) -> Iterator[TextTable]:
+    """Yields what the policy that is spoken of learned of its hyperparameters, fit by fit, in its first trial."""
+    policy = results.settings["reference"]
+    for trial, fits in sorted(world.fits.get(policy, {}).items())[:1]:
+        shares = ("graph", "own", "common", "linear")
+        rest = ("ridge", "lengthscale", "noise")
+        rows = tuple(
+            (f"{fit['rewards']:.0f}", *(f"{fit[name]:.0%}" for name in shares), *(f"{fit[name]:.3g}" for name in rest))
+            for fit in fits
+        )
+        note = (
+            f"{policy}, trial {trial + 1}. Of what users' tastes vary by: the part that follows the graph, is a user's "
+            "own, is common to all; how much of it is linear in the features; ridge, length-scale, noise variance."
+        )
+        title = f"What was learned: {world.setting}"
+        yield TextTable(title=title, columns=("rewards", *shares, *rest), rows=rows, note=note)
+
+
+def failures(results: Results) -> TextTable:
+    """Returns what could not run at this size, and why."""
+    rows = tuple(
+        (world.name, policy, reason)
+        for world in results.logs.values()
+        for policy, reason in sorted(world.failed.items())
+    )
+    words = frozenset({0, 1, 2})
+    return TextTable(title="What could not run", columns=("world", "policy", "reason"), rows=rows, words=words)
+
+
+def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    r"""Returns a table in Markdown.
+
+    Examples:
+        >>> print(markdown_table(("policy", "regret"), [("a|b", "5")]))
+        | policy | regret |
+        | --- | --- |
+        | a\|b | 5 |
+    """
+    lines = [columns, ["---"] * len(columns), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
+
+
+def for_terminal(table: TextTable) -> Any:
     """Returns a table for the terminal."""
     with require_extra("lab", "a table"):
         from rich import box

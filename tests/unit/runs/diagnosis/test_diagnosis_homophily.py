@@ -6,10 +6,10 @@ import scipy.sparse as sp
 
 from coterie.errors import InputError
 from coterie.graphs import UserGraph, make_graph
+from coterie.graphs.rewiring import rewirings
 from coterie.logs import Events, Log, load_filmtrust
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
 from coterie.runs.diagnosis.outcomes import outcomes_of
-from coterie.runs.diagnosis.rewirings import rewirings
 from originals import real
 from planted import planted_log, with_users_permuted
 

@@ -13,7 +13,7 @@ from coterie.runs.paper.record import Record, Tell, mean_and_error, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class GainSettings:
     """The paper gives neither T, rho nor lambda: rho is its learners' 0.1, lambda runs from small to Theta(1)."""
 
     laplacian_ridge: float = 0.1
@@ -28,7 +28,7 @@ class Settings:
     seed: int = 1
 
 
-QUICK = Settings(
+QUICK = GainSettings(
     noise_vars=(0.01, 1.0),
     horizons=(40, 200),
     n_users=(2, 10, 40),
@@ -42,7 +42,7 @@ QUICK = Settings(
 
 def run(quick: bool, tell: Tell) -> Record:
     """Returns the record of figure 1: settings, the data of each panel, and what they say of the paper's claims."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else GainSettings()
     record: Record = {
         "study": "figure-1",
         "settings": asdict(settings) | {"dimension": spectral.DIMENSION, "arm_kernel": "exp(-|x - y|^2 / 2)"},
@@ -54,7 +54,7 @@ def run(quick: bool, tell: Tell) -> Record:
     return record | {"findings": findings(record)}
 
 
-def _gain_cells(settings: Settings, tell: Tell) -> list[Record]:
+def _gain_cells(settings: GainSettings, tell: Tell) -> list[Record]:
     """Returns panel (a): for each n, T and lambda on the complete graph, the gain and the three expressions."""
     cells = []
     for n_users in settings.n_users:
@@ -69,7 +69,7 @@ def _gain_cells(settings: Settings, tell: Tell) -> list[Record]:
     return cells
 
 
-def _iid_gains(settings: Settings, family: str, n_users: int, horizons: tuple[int, ...]) -> Array:
+def _iid_gains(settings: GainSettings, family: str, n_users: int, horizons: tuple[int, ...]) -> Array:
     """Returns the gains of i.i.d. designs: repeats x noise variances x horizons."""
     user_cov = Green(laplacian_ridge=settings.laplacian_ridge).matrix(make_graph(family, n_users))
     gains = []
@@ -85,7 +85,7 @@ def _iid_gains(settings: Settings, family: str, n_users: int, horizons: tuple[in
     return np.array(gains)
 
 
-def _expressions(settings: Settings, n_users: int, horizon: int, noise_var: float) -> Record:
+def _expressions(settings: GainSettings, n_users: int, horizon: int, noise_var: float) -> Record:
     """Returns both expressions on the complete graph, the operator bound also with the 1/n of uniform users."""
     user_values = spectral.user_eigenvalues(make_graph("complete", n_users), settings.laplacian_ridge)
     regular, error = mean_and_error(_regular_gains(settings, user_values, horizon // n_users, noise_var))
@@ -98,14 +98,14 @@ def _expressions(settings: Settings, n_users: int, horizon: int, noise_var: floa
     return {"regular": regular, "regular_error": error} | bounds
 
 
-def _regular_gains(settings: Settings, user_values: Array, n_arms: int, noise_var: float) -> Array:
+def _regular_gains(settings: GainSettings, user_values: Array, n_arms: int, noise_var: float) -> Array:
     """Returns the gains of regular designs on as many sets of common arms as there are repeats."""
     generators = (np.random.default_rng([settings.seed, n_arms, repeat, 7]) for repeat in range(settings.repeats))
     pools = (rng.random((n_arms, spectral.DIMENSION)) for rng in generators)
     return np.array([spectral.regular_gain(user_values, pool, noise_var) for pool in pools])
 
 
-def _dimension_lines(settings: Settings, tell: Tell) -> list[Record]:
+def _dimension_lines(settings: GainSettings, tell: Tell) -> list[Record]:
     """Returns panels (b) and (c): gain and effective dimension against T for each graph, n and lambda."""
     lines = []
     for family in ("empty", "complete"):
@@ -119,14 +119,14 @@ def _dimension_lines(settings: Settings, tell: Tell) -> list[Record]:
     return lines
 
 
-def _dimensions(settings: Settings, gains: Array, max_variance: float, noise_var: float) -> Record:
+def _dimensions(settings: GainSettings, gains: Array, max_variance: float, noise_var: float) -> Record:
     horizons = np.array(settings.dim_horizons)
     dims = spectral.effective_dim(gains, horizon=horizons, max_variance=max_variance, noise_var=noise_var)
     errors = [mean_and_error(column)[1] for column in dims.T]
     return {"gain": gains.mean(axis=0), "dim": dims.mean(axis=0), "dim_error": errors}
 
 
-def _proposition_cells(settings: Settings, tell: Tell) -> list[Record]:
+def _proposition_cells(settings: GainSettings, tell: Tell) -> list[Record]:
     """Returns panel (d): T = C n on the complete graph, the gain of both designs and the proposition's bound."""
     cells = []
     for n_users in settings.clique_users:
@@ -140,7 +140,7 @@ def _proposition_cells(settings: Settings, tell: Tell) -> list[Record]:
     return cells
 
 
-def _clique_expressions(settings: Settings, n_users: int, each: int, noise_var: float) -> Record:
+def _clique_expressions(settings: GainSettings, n_users: int, each: int, noise_var: float) -> Record:
     graph, ridge = make_graph("complete", n_users), settings.laplacian_ridge
     user_values, most = spectral.user_eigenvalues(graph, ridge), spectral.largest_variance(graph, ridge)
     return {

@@ -42,7 +42,7 @@ ENGINES: Mapping[str, Engine] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class EnginesSettings:
     """The paper's medium level, with 50 users where n is fixed."""
 
     n_arms: int = 20
@@ -58,12 +58,12 @@ class Settings:
     seed: int = 6
 
 
-QUICK = Settings(horizons=(50, 100, 200), fixed_horizon=60, n_users=(10, 20, 40), fixed_users=20)
+QUICK = EnginesSettings(horizons=(50, 100, 200), fixed_horizon=60, n_users=(10, 20, 40), fixed_users=20)
 
 
 def measure(quick: bool, tell: Tell) -> Record:
     """Returns time per round and memory of each engine, against T at a fixed n and against n at a fixed T."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else EnginesSettings()
     result: Record = plain(
         {
             "settings": asdict(settings) | {"engines": list(ENGINES)},
@@ -74,7 +74,7 @@ def measure(quick: bool, tell: Tell) -> Record:
     return result
 
 
-def _in_rounds(settings: Settings, tell: Tell) -> list[Record]:
+def _in_rounds(settings: EnginesSettings, tell: Tell) -> list[Record]:
     """Returns for each engine the cost of the rounds up to each T, at a fixed n."""
     lines = []
     for name in ENGINES:
@@ -83,7 +83,7 @@ def _in_rounds(settings: Settings, tell: Tell) -> list[Record]:
     return lines
 
 
-def _in_users(settings: Settings, tell: Tell) -> list[Record]:
+def _in_users(settings: EnginesSettings, tell: Tell) -> list[Record]:
     """Returns for each engine the cost of a fixed number of rounds for each n."""
     lines = []
     for name in ENGINES:
@@ -93,7 +93,7 @@ def _in_users(settings: Settings, tell: Tell) -> list[Record]:
     return lines
 
 
-def _cost(settings: Settings, name: str, n_users: int, horizons: tuple[int, ...]) -> Record:
+def _cost(settings: EnginesSettings, name: str, n_users: int, horizons: tuple[int, ...]) -> Record:
     """Returns microseconds a round since the horizon before, and MiB held and allocated, at each horizon.
 
     Time and peak are taken from two runs, since tracing memory slows a run down; the making of the policy is in both.
@@ -113,7 +113,7 @@ def _cost(settings: Settings, name: str, n_users: int, horizons: tuple[int, ...]
 
 
 def _watch(
-    settings: Settings, name: str, n_users: int, horizons: tuple[int, ...], *, clock: Callable[[], float]
+    settings: EnginesSettings, name: str, n_users: int, horizons: tuple[int, ...], *, clock: Callable[[], float]
 ) -> Iterator[tuple[float, int]]:
     """Yields at each horizon what the clock has gained since the start, and the bytes that the belief holds."""
     rounds = _random_rounds(settings, n_users, horizons[-1])
@@ -125,17 +125,17 @@ def _watch(
         yield clock() - start, policy.model.nbytes
 
 
-def _random_rounds(settings: Settings, n_users: int, horizon: int) -> list[Shown]:
+def _random_rounds(settings: EnginesSettings, n_users: int, horizon: int) -> list[Shown]:
     rng, ids = np.random.default_rng([settings.seed, 1]), _pool(settings).ids
     draws = (rng.choice(settings.n_arms, settings.n_candidates, replace=False) for _ in range(horizon))
     return [(int(rng.integers(n_users)), [ids[row] for row in rows], float(rng.standard_normal())) for rows in draws]
 
 
-def _pool(settings: Settings) -> ArmPool:
+def _pool(settings: EnginesSettings) -> ArmPool:
     return sphere_pool(settings.n_arms, settings.dimension, seed=np.random.default_rng([settings.seed, 2]))
 
 
-def _policy(settings: Settings, name: str, n_users: int) -> Policy:
+def _policy(settings: EnginesSettings, name: str, n_users: int) -> Policy:
     engine = ENGINES[name]
     return make_policy(
         "lk-gp-ucb",

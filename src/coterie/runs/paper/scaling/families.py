@@ -17,7 +17,7 @@ from coterie.runs.report.style import finish, new_figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class FamiliesSettings:
     """The paper's medium level with 50 users; users and arms uniform, graphs as they are drawn."""
 
     n_users: int = 50
@@ -31,12 +31,12 @@ class Settings:
     seed: int = 6
 
 
-QUICK = Settings(times=(10, 30, 100, 300), repeats=2)
+QUICK = FamiliesSettings(times=(10, 30, 100, 300), repeats=2)
 
 
 def measure(quick: bool, tell: Tell) -> Record:
     """Returns for each family of graphs gain and effective dimension against T."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else FamiliesSettings()
     lines = []
     for family in FAMILIES:
         tell(f"scaling: effective dimension on {family} graphs")
@@ -47,7 +47,7 @@ def measure(quick: bool, tell: Tell) -> Record:
     return result
 
 
-def _course(settings: Settings, family: str, repeat: int) -> Iterator[tuple[float, float, float]]:
+def _course(settings: FamiliesSettings, family: str, repeat: int) -> Iterator[tuple[float, float, float]]:
     """Yields gain, effective dimension and K_max at each time, on one graph, pool and design."""
     rng = np.random.default_rng([settings.seed, repeat])
     graph = make_graph(family, settings.n_users, seed=rng)

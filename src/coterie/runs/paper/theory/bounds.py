@@ -16,15 +16,15 @@ from coterie.problems import World, sphere_pool
 from coterie.runs.paper.pictures import BLACK, Drawn, legend_below, log_axis, saved
 from coterie.runs.paper.record import Record, Tell, finding, plain, slope, span, verdict_of
 from coterie.runs.paper.theory.formulas import largest_gap, ts_bound, ucb_bound
-from coterie.runs.play import play
 from coterie.runs.report.style import finish, look, new_figure
+from coterie.runs.trial import play
 
 POLICIES = ("lk-gp-ucb", "lk-gp-ts")
 CONTROL = "random"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class BoundsSettings:
     """The paper's easy level on an ER graph; lambda = sigma^2, and the learner knows rho, lengthscale and norm."""
 
     n_users: int = 20
@@ -40,12 +40,12 @@ class Settings:
     seed: int = 5
 
 
-QUICK = Settings(times=(10, 50, 100, 300), trials=2)
+QUICK = BoundsSettings(times=(10, 50, 100, 300), trials=2)
 
 
 def measure(quick: bool, tell: Tell) -> Record:
     """Returns regret and bound over time for each policy and width, in every trial."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else BoundsSettings()
     runs: dict[str, list[Record]] = {}
     for trial in range(settings.trials):
         tell(f"theory (3): trial {trial + 1} of {settings.trials}, T = {settings.times[-1]}")
@@ -67,7 +67,7 @@ def _line(runs: list[Record]) -> Record:
     return line
 
 
-def _trial(settings: Settings, trial: int) -> dict[str, Record]:
+def _trial(settings: BoundsSettings, trial: int) -> dict[str, Record]:
     """Returns the course of each policy on one world, all meeting the same rounds."""
     graph_rng, pool_rng = (np.random.default_rng([settings.seed, trial, part]) for part in (1, 2))
     graph = make_graph("erdos-renyi", settings.n_users, seed=graph_rng, connected="retry")
@@ -83,7 +83,7 @@ def _trial(settings: Settings, trial: int) -> dict[str, Record]:
     return course
 
 
-def _world(settings: Settings, graph: UserGraph, arms: ArmPool, trial: int) -> tuple[World, float]:
+def _world(settings: BoundsSettings, graph: UserGraph, arms: ArmPool, trial: int) -> tuple[World, float]:
     """Returns a GP draw with L_rho^-1 and its norm in the joint RKHS, the least B_rho that is true."""
     arm_kernel = SquaredExponential(settings.lengthscale)
     kernel = pool_kernel(Green(laplacian_ridge=settings.laplacian_ridge).matrix(graph), arm_kernel, arms)
@@ -96,13 +96,13 @@ def _world(settings: Settings, graph: UserGraph, arms: ArmPool, trial: int) -> t
     return World(graph=graph, arms=arms, truth=truth, noise_std=settings.noise_std), sqrt(penalty)
 
 
-def _width(settings: Settings, name: str, norm: float) -> TheoryWidth:
+def _width(settings: BoundsSettings, name: str, norm: float) -> TheoryWidth:
     """Returns beta_t; the proof for Thompson sampling wants every round to fail with probability delta / T."""
     share = settings.times[-1] if name == "lk-gp-ts" else 1
     return TheoryWidth(norm_bound=norm, noise_std=settings.noise_std, failure_prob=settings.failure_prob / share)
 
 
-def _course(settings: Settings, name: str, world: World, trial: int, **options: Any) -> Record:
+def _course(settings: BoundsSettings, name: str, world: World, trial: int, **options: Any) -> Record:
     """Returns cumulative regret at each time, with the theorem's bound if the width is the theorem's."""
     policy = make_policy(
         name,
@@ -127,7 +127,7 @@ def _course(settings: Settings, name: str, world: World, trial: int, **options: 
     return told | ({"bound": bounds, "trivial": trivial} if bounds else {})
 
 
-def _bound(settings: Settings, name: str, policy: Policy, width: TheoryWidth, horizon: int) -> float:
+def _bound(settings: BoundsSettings, name: str, policy: Policy, width: TheoryWidth, horizon: int) -> float:
     model, norm = policy.model, width.norm_bound
     beta, gain, most = width(horizon, model), model.info_gain, model.max_variance
     if name == "lk-gp-ucb":

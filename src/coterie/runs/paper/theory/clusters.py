@@ -15,7 +15,7 @@ from coterie.runs.report.style import finish, new_figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class ClustersSettings:
     """n users in k equal complete graphs; C rounds a user."""
 
     n_users: int = 240
@@ -29,12 +29,12 @@ class Settings:
     seed: int = 2
 
 
-QUICK = Settings(n_users=60, n_clusters=(1, 2, 4, 12, 60), sizes=(12, 24, 48), repeats=2)
+QUICK = ClustersSettings(n_users=60, n_clusters=(1, 2, 4, 12, 60), sizes=(12, 24, 48), repeats=2)
 
 
 def measure(quick: bool, tell: Tell) -> Record:
     """Returns for each k and lambda the gain, the effective dimension, and the operator bound with and without 1/n."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else ClustersSettings()
     cells = []
     for n_clusters in settings.n_clusters:
         tell(f"theory (1): {n_clusters} clusters of {settings.n_users // n_clusters} users")
@@ -48,7 +48,7 @@ def measure(quick: bool, tell: Tell) -> Record:
     return result
 
 
-def _cells(settings: Settings, n_clusters: int) -> list[Record]:
+def _cells(settings: ClustersSettings, n_clusters: int) -> list[Record]:
     gains = _gains(settings, n_clusters)
     return [
         {"n_users": settings.n_users, "n_clusters": n_clusters, "noise_var": noise_var}
@@ -57,7 +57,7 @@ def _cells(settings: Settings, n_clusters: int) -> list[Record]:
     ]
 
 
-def _gains(settings: Settings, n_clusters: int) -> Array:
+def _gains(settings: ClustersSettings, n_clusters: int) -> Array:
     """Returns the gains of i.i.d. designs: repeats x noise variances."""
     graph = spectral.disjoint_cliques(settings.n_users, n_clusters)
     user_cov = Green(laplacian_ridge=settings.laplacian_ridge).matrix(graph)
@@ -76,7 +76,7 @@ def _gains(settings: Settings, n_clusters: int) -> Array:
     return np.array(gains)
 
 
-def _cell(settings: Settings, n_clusters: int, noise_var: float, gains: Array) -> Record:
+def _cell(settings: ClustersSettings, n_clusters: int, noise_var: float, gains: Array) -> Record:
     graph, horizon = (
         spectral.disjoint_cliques(settings.n_users, n_clusters),
         settings.n_users * settings.rounds_per_user,

@@ -15,14 +15,14 @@ from coterie.problems import World, gp_world, sphere_pool
 from coterie.runs.paper.pictures import Drawn, legend_below, log_axis, saved
 from coterie.runs.paper.record import Record, Tell, Verdict, finding, mean_and_error, plain, slope_and_error, verdict_of
 from coterie.runs.paper.spectral import disjoint_cliques, largest_variance
-from coterie.runs.play import play
 from coterie.runs.report.style import finish, looks, new_figure
+from coterie.runs.trial import play
 
 LEARNER, ALONE, CONTROL = POLICIES = ("lk-gp-ucb", "per-user-gp-ucb", "random")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class GrowthSettings:
     """GP draws with L_rho^-1 on k complete graphs; the noise is in proportion to the world's own spread sqrt(K_max)."""
 
     n_users: tuple[int, ...] = (12, 24, 48, 96, 192)
@@ -38,12 +38,12 @@ class Settings:
     seed: int = 3
 
 
-QUICK = Settings(n_users=(12, 24, 48), trials=3)
+QUICK = GrowthSettings(n_users=(12, 24, 48), trials=3)
 
 
 def measure(quick: bool, tell: Tell) -> Record:
     """Returns for each graph, policy and n the final regret over the trials, and the log-log slopes in n."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else GrowthSettings()
     lines = []
     for n_clusters in settings.n_clusters:
         regrets = []
@@ -57,11 +57,11 @@ def measure(quick: bool, tell: Tell) -> Record:
     return result
 
 
-def _most(settings: Settings, n_users: int, n_clusters: int) -> float:
+def _most(settings: GrowthSettings, n_users: int, n_clusters: int) -> float:
     return largest_variance(disjoint_cliques(n_users, n_clusters), settings.laplacian_ridge)
 
 
-def _trial(settings: Settings, n_users: int, n_clusters: int, trial: int) -> list[float]:
+def _trial(settings: GrowthSettings, n_users: int, n_clusters: int, trial: int) -> list[float]:
     """Returns the final regret of each policy on one world, all meeting the same rounds."""
     graph, spread = disjoint_cliques(n_users, n_clusters), sqrt(_most(settings, n_users, n_clusters))
     seed = [settings.seed, n_users, n_clusters, trial]
@@ -79,7 +79,7 @@ def _trial(settings: Settings, n_users: int, n_clusters: int, trial: int) -> lis
     return [sum(regret for _, _, regret in play(policy, world, rounds)) for policy in policies]
 
 
-def _policy(settings: Settings, name: str, graph: UserGraph, world: World, spread: float) -> Policy:
+def _policy(settings: GrowthSettings, name: str, graph: UserGraph, world: World, spread: float) -> Policy:
     """Returns a policy with the world's own prior; that of independent users is 1, so they need everything rescaled."""
     scale = spread if name == ALONE else 1.0
     own: dict[str, dict[str, Any]] = {
@@ -98,7 +98,7 @@ def _policy(settings: Settings, name: str, graph: UserGraph, world: World, sprea
     )
 
 
-def _line(settings: Settings, table: Array, spreads: Array) -> Record:
+def _line(settings: GrowthSettings, table: Array, spreads: Array) -> Record:
     """Returns mean, error and slope of the regret, as it is and in units of the world's spread."""
     told: Record = {}
     for unit, rows in (("raw", table), ("scaled", table / spreads)):

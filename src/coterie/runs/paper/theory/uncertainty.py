@@ -22,7 +22,7 @@ SEQUENCES = ("bandit", "one pair repeated", "distinct pairs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class UncertaintySettings:
     """Worlds with a large and a small K_max; a short lengthscale keeps distinct pairs nearly independent."""
 
     worlds: tuple[tuple[str, float], ...] = (("empty", 0.1), ("complete", 0.1), ("empty", 10.0))
@@ -35,12 +35,12 @@ class Settings:
     seed: int = 4
 
 
-QUICK = Settings(horizon=60, noise_vars=tuple(10.0**power for power in range(-4, 5)))
+QUICK = UncertaintySettings(horizon=60, noise_vars=tuple(10.0**power for power in range(-4, 5)))
 
 
 def measure(quick: bool, tell: Tell) -> Record:
     """Returns for each world, sequence and noise variance the summed std over each of the three bounds."""
-    settings = QUICK if quick else Settings()
+    settings = QUICK if quick else UncertaintySettings()
     lines = []
     for family, ridge in settings.worlds:
         kernel = _kernel(settings, family, ridge)
@@ -54,13 +54,15 @@ def measure(quick: bool, tell: Tell) -> Record:
     return result
 
 
-def _kernel(settings: Settings, family: str, ridge: float) -> PoolKernel:
+def _kernel(settings: UncertaintySettings, family: str, ridge: float) -> PoolKernel:
     user_cov = Green(laplacian_ridge=ridge).matrix(make_graph(family, settings.n_users))
     pool = sphere_pool(settings.n_arms, settings.dimension, seed=settings.seed)
     return pool_kernel(user_cov, SquaredExponential(settings.lengthscale), pool)
 
 
-def _ratios(settings: Settings, kernel: PoolKernel, sequence: str, noise_var: float) -> tuple[float, float, float]:
+def _ratios(
+    settings: UncertaintySettings, kernel: PoolKernel, sequence: str, noise_var: float
+) -> tuple[float, float, float]:
     model = make_model(kernel, noise_var=noise_var, engine="grid")
     total = sum(_walk(settings, model, sequence))
     gain, horizon, most = model.info_gain, settings.horizon, model.max_variance
@@ -71,7 +73,7 @@ def _ratios(settings: Settings, kernel: PoolKernel, sequence: str, noise_var: fl
     )
 
 
-def _walk(settings: Settings, model: Model, sequence: str) -> Iterator[float]:
+def _walk(settings: UncertaintySettings, model: Model, sequence: str) -> Iterator[float]:
     """Yields the std of the pair of each round before its reward, which the model then learns."""
     rng = np.random.default_rng([settings.seed, 1])
     pairs = list(product(range(settings.n_users), range(settings.n_arms)))

@@ -1,1 +1,0 @@
-"""What a study on logs says: numbers, tables, words, pictures and the page."""
