@@ -91,7 +91,7 @@ def from_a_file(graph: UserGraph, n_rewards: int, folder: Path) -> None:
     del columns
     arms = ct.ArmPool(rng.normal(size=(N_ARMS, 2)))
     made = ct.Bandit(graph=graph, arms=arms, policy="lk-gp-ucb", engine="sparse", noise_var=NOISE_VAR)
-    print(f"bandit: {made.explain_model()} {peak()}", flush=True)
+    print(f"bandit: {made.describe()} {peak()}", flush=True)
     timed("fit", made.fit, folder / "rewards.parquet")
     timed("the ten best of everybody", partial(made.score_all, to=folder / "scores.parquet"))
     timed("save", made.save, folder / "bandit")

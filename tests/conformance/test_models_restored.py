@@ -85,7 +85,7 @@ def bits(model: Model) -> list[Any]:
         model.log_marginal_likelihood,
         model.noise_var,
         model.n_observations,
-        model.explain(),
+        model.describe(),
     ]
 
 
@@ -94,7 +94,7 @@ def bits(model: Model) -> list[Any]:
 def test_a_restored_model_is_the_same_and_stays_so(engine: str, case: Case, steps: list[str], later: list[str]) -> None:
     model = make(engine, case)
     if isinstance(model, ConditionedModel):
-        model.jitter.note(1e-12)  # kept with the rest, and told by `explain`
+        model.jitter.note(1e-12)  # kept with the rest, and told by `describe`
     for step in steps:
         take(step, model, case)
     again = carried(model)

@@ -113,7 +113,7 @@ class PrecisionError(ParameterError, NumericalError):
 
 
 class FitWarning(UserWarning):
-    """Hyperparameters could not be fitted; those from before stay. Given once; `explain()` counts."""
+    """Hyperparameters could not be fitted; those from before stay. Given once; `describe()` counts."""
 
 
 class SettingError(InputError):

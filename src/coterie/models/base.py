@@ -12,6 +12,7 @@ from scipy.linalg import cho_factor, cho_solve
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array, Drift
 from coterie.errors import FAILURES, DimensionError, NumericalError, ParameterError, PrecisionError, RewardError
 from coterie.errors.checks import is_number
+from coterie.errors.renamed import warn_renamed
 from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
@@ -355,12 +356,17 @@ class Model(ABC):
         """Adds an amount to every remembered reward; the belief is rebuilt right after."""
         self.history.shift(amount)
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is and why, and what it holds."""
         return (
             f"engine {self.engine!r}: {self.reason}. Observations: {self.n_observations}, of distinct pairs: "
             f"{len(self.history)}; {self.nbytes / 2**20:.1f} MiB held."
         )
+
+    def explain(self) -> str:
+        """Returns what `describe` does, under its old name."""
+        warn_renamed("Model.explain", "Model.describe")
+        return self.describe()
 
     def checked_user(self, user: Any) -> int:
         """Returns the user's row, or raises a typed error."""

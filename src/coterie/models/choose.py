@@ -159,7 +159,7 @@ def make_model(
     engine_options: Mapping[str, Any] | None = None,
     why: str = "",
 ) -> Model:
-    """Returns a model on this kernel; `engine="auto"` chooses by cost and `model.explain()` says why.
+    """Returns a model on this kernel; `engine="auto"` chooses by cost and `model.describe()` says why.
 
     Args:
         kernel: How alike two (user, arm) pairs are: `pool_kernel(user_cov, arm_kernel, pool)`, or
@@ -174,7 +174,7 @@ def make_model(
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
             user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified (sparse).
-        why: What "auto" adds to the reason that `model.explain()` gives: why the kernel was made as it was.
+        why: What "auto" adds to the reason that `model.describe()` gives: why the kernel was made as it was.
 
     Examples:
         >>> import numpy as np

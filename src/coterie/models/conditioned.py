@@ -243,9 +243,9 @@ class ConditionedModel(Model):
             self._take(fresh)
         return Drift(mean_drift, variance_drift, tolerance, healed=not sound)
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is, why, and what it has done for numerical safety."""
-        text = f"{super().explain()} Jitter used {self.jitter.count} times"
+        text = f"{super().describe()} Jitter used {self.jitter.count} times"
         return text + (f", at most {self.jitter.largest:.0e} of the prior variance." if self.jitter.count else ".")
 
     # Bookkeeping

@@ -38,7 +38,7 @@ class GraphSizes:
 
 @dataclass(frozen=True, slots=True)
 class SparseChoice:
-    """Whether it is to be `sparse`, and what `explain()` adds to its reason; nothing where that is no question."""
+    """Whether it is to be `sparse`, and what `describe()` adds to its reason; nothing where that is no question."""
 
     sparse: bool
     why: str

@@ -95,22 +95,28 @@ def fit_model(
     batches: Iterable[Batch],
     progress: Progress | None,
     keep: Callable[..., None] | None,
-    less: float = 0.0,
 ) -> int:
-    """Learns all batches, rewards less a number, by one solve for all users; returns how many rewards that were."""
-    if not model.can_fit:
-        raise ParameterError(
-            f"a fit was asked for on engine {model.engine!r}",
-            "one solve for all users is what 'sparse' does",
-            'Make the policy with engine="sparse", or use update_many',
-        )
+    """Learns all batches at once, by one solve for all users where the engine can; returns how many rewards came."""
     rewards = _read(users, arms, batches, progress, keep)
+    if not model.can_fit:
+        more = rewards.history()
+        condition_on(model, more)
+        return more.n_observations
     table = rewards.table()
-    table.shift(-less)
     del rewards
     if len(table):
         model.fit(table, None if progress is None else lambda step, _: progress("steps", step))
     return table.n_observations
+
+
+def condition_on(model: Model, more: History) -> None:
+    """Conditions a model on its own rewards and on more, at once; on an error it has not changed."""
+    if len(more):
+        more.rekey(model.kernel.key)
+        both = History()
+        both.merge(model.history)
+        both.merge(more)
+        model.relearn(both)
 
 
 def gathered(

@@ -18,6 +18,7 @@ from coterie.errors import (
     ParameterError,
     listed,
 )
+from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance
@@ -165,10 +166,10 @@ class Policy(Naming):
         progress: Callable[[str, int], None] | None = None,
         keep: Callable[..., None] | None = None,
     ) -> int:
-        """Learns any number of rewards at once, on engine "sparse"; returns how many. On an error nothing has changed.
+        """Learns any number of rewards at once; returns how many. On an error nothing has changed.
 
-        The belief is that of learning them one by one, within the model's `error_bound`. Memory grows with the pairs
-        of user and arm that were observed, and with users x features.
+        The belief is that of learning them one by one, on `sparse` within the model's `error_bound`; there it is one
+        solve for all users, and memory grows with the pairs of user and arm that were observed.
 
         Args:
             batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them.
@@ -323,9 +324,14 @@ class Policy(Naming):
         width = self.width
         return width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words what this policy runs on and why."""
-        return f"{self.name}: {self.model.explain()}{self._told_of_refusals()}"
+        return f"{self.name}: {self.model.describe()}{self._told_of_refusals()}"
+
+    def explain(self) -> str:
+        """Returns what `describe` does, under its old name."""
+        warn_renamed("Policy.explain", "Policy.describe")
+        return self.describe()
 
     def _told_of_refusals(self) -> str:
         if not self.n_refused:
@@ -340,7 +346,7 @@ class Policy(Naming):
             raise NumericalError("it failed when this was first done", "a replay does the same", "Fit again later")
 
     def _refuse(self, what: str, failure: Exception) -> None:
-        """Takes note that settings could not be computed: those at hand stay, `explain` tells, and the first warns."""
+        """Takes note that settings could not be computed: those at hand stay, `describe` tells, and the first warns."""
         self._refused, self.n_refused = f"{what}: {str(failure) or repr(failure):.500}", self.n_refused + 1
         if self.n_refused == 1:
             warnings.warn(f"{self.name}: {self._refused} The settings stay as they were.", FitWarning, stacklevel=2)
@@ -406,7 +412,7 @@ class Policy(Naming):
             raise NumericalError(
                 f"the scores of the candidates are {listed(score.tolist())}",
                 "they must be numbers",
-                "Check the width and the model's explain()",
+                "Check the width and the model's describe()",
             )
         return int(ties[0 if len(ties) == 1 else self._draws.pick(number, len(ties))]), len(ties)
 
@@ -435,7 +441,7 @@ class Policy(Naming):
         """Lets the model's settings follow reward number t.
 
         The reward is learned by now, so a change that the model refuses is no error of the caller's: the model keeps
-        the settings it has, and `explain` tells.
+        the settings it has, and `describe` tells.
         """
         for follower, model in product(self._followers, self._followed()):
             try:

@@ -73,14 +73,14 @@ class StagedPolicy(Policy):
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> None:
         """Returns None: a decision in stages changes what the next is made from."""
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words how many rewards each stage has, and what stage 1 runs on and why."""
         learned = {stage: model.n_observations for stage, model in sorted(self._stages.items())}
         told = ", ".join(f"{rewards} in stage {stage}" for stage, rewards in learned.items())
         return (
             f"{self.name}: {self.n_stages} stages for {self.rounds} rounds; of {self.n_rewards} rewards {told} and "
             f"{self.n_rewards - sum(learned.values())} in none. "
-            f"Stage 1: {self._model.explain()}{self._told_of_refusals()}"
+            f"Stage 1: {self._model.describe()}{self._told_of_refusals()}"
         )
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:

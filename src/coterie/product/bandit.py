@@ -12,6 +12,7 @@ from typing import Any
 from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, JournalError, ParameterError, listed
 from coterie.errors.checks import check_whole
+from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models.base import Index, checked_binary, checked_reward
@@ -355,7 +356,7 @@ class Bandit:
 
     @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
-        """Learns a table of rewards at once, on engine "sparse", and returns how many; on an error nothing has changed.
+        """Learns a table of rewards at once and returns how many; on an error nothing has changed.
 
         Args:
             source: What `read_rewards` takes: the path of a Parquet file, a dataframe, or batches of columns.
@@ -384,9 +385,14 @@ class Bandit:
             return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     @reading
-    def explain_model(self) -> str:
+    def describe(self) -> str:
         """Returns in words what the bandit runs on, why, and what it has learned of its settings."""
-        return self._learned.policy.explain()
+        return self._learned.policy.describe()
+
+    def explain_model(self) -> str:
+        """Returns what `describe` does, under its old name."""
+        warn_renamed("Bandit.explain_model", "Bandit.describe")
+        return self.describe()
 
     @reading
     def explain(self, user: UserId, arm: ArmId) -> Explanation:

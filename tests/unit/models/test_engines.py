@@ -127,17 +127,17 @@ def test_hybrid_switches_once_and_agrees_on_both_sides() -> None:
         np.testing.assert_allclose(model.predict(3), grid.predict(3), atol=1e-9)
         assert model.info_gain == pytest.approx(grid.info_gain)
     assert stages == ["exact"] * 30 + ["grid"] * 30
-    assert "Now 'grid', as there are more than 30 observations." in model.explain()
+    assert "Now 'grid', as there are more than 30 observations." in model.describe()
 
 
 def test_hybrid_says_at_which_stage_it_is() -> None:
     model, history = HybridModel(KERNEL, switch_after=3), History()
-    assert "Now 'exact'; 'grid' takes over after 3 observations." in model.explain()
+    assert "Now 'exact'; 'grid' takes over after 3 observations." in model.describe()
     for arm in range(5):
         history.add(KERNEL.key(0, arm), 0, arm, 1.0)
     model.relearn(history)
     assert model.stage == "exact"
-    assert "beyond 3 observations 'grid' takes over, with the next one" in model.explain()
+    assert "beyond 3 observations 'grid' takes over, with the next one" in model.describe()
     model.update(1, 1, 1.0)
     assert model.stage == "grid"
 
@@ -156,7 +156,7 @@ def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.Mon
     singular.update_many([0] * 40, range(40), [1.0] * 40)
     assert singular.jitter.count > 0
     assert 0 < singular.jitter.largest <= 1e-8
-    assert "Jitter used" in singular.explain()
+    assert "Jitter used" in singular.describe()
     np.testing.assert_allclose(singular.predict(0)[0], 1.0, atol=1e-4)
 
 
@@ -231,7 +231,7 @@ def test_the_choice_of_engine_follows_the_cost_model() -> None:
     assert choose_engine(few, expected_rounds=10_000).engine == "linear"
     assert choose_engine(few, expected_rounds=2).engine == "exact"
     assert choose_engine(PoolKernel(np.eye(300), np.eye(40))).engine == "linear"
-    assert "multiply-adds" in make_model(large, expected_rounds=50).explain()
+    assert "multiply-adds" in make_model(large, expected_rounds=50).describe()
     assert make_model(KERNEL, engine_options={"memory_limit": 10**9}).engine == "grid"
 
 

@@ -114,7 +114,7 @@ def test_memory_does_not_grow_with_time() -> None:
         model.update(t % 30, t % 4, 0.1)
     assert model.nbytes == before
     assert model.n_features == 20
-    assert "5 user x 4 arm features" in model.explain()
+    assert "5 user x 4 arm features" in model.describe()
     assert model.prior_error > 0
 
 

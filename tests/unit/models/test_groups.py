@@ -113,7 +113,7 @@ def test_a_kernel_that_is_not_linear_goes_by_features() -> None:
     kernel = group_kernel(LABELS, SquaredExponential(0.5), arms, feature_error=1e-9)
     gram = SquaredExponential(0.5).gram(arms.features)
     np.testing.assert_allclose(kernel.arm_cross(np.arange(30), np.arange(30)), gram, atol=1e-8)
-    assert "features miss" in make_model(kernel).explain()
+    assert "features miss" in make_model(kernel).describe()
 
 
 def test_what_groups_cannot_do_is_said() -> None:
@@ -155,4 +155,4 @@ def test_distinct_arms_are_learned_apart_and_twins_together() -> None:
     assert_same(model, dense)
     again = restore_model(model.state(), model.kernel)
     np.testing.assert_array_equal(again.predict(3), model.predict(3))
-    assert "of users and arms" in model.explain()
+    assert "of users and arms" in model.describe()

@@ -159,9 +159,9 @@ def test_weights_that_the_rewards_do_not_give_are_noticed() -> None:
 def test_the_trend_is_chosen_once_rows_are_more_than_near_and_by_a_rebuild() -> None:
     model = LocalModel(kernel_of(15, 60), noise_var=0.2, near_rows=20, trend_features=30)
     taught([model], 15)
-    assert "Exact: all" in model.explain()
+    assert "Exact: all" in model.describe()
     taught([model], 400, seed=2)
-    assert "nearest of" in model.explain()
+    assert "nearest of" in model.describe()
     assert len(model._chosen_for) == 21
     rows = len(model.history)
     model.rebuild()

@@ -53,7 +53,7 @@ def test_auto_on_a_graph_kernel_is_sparse() -> None:
     pytest.importorskip("numba")
     model = make_model(GraphKernel(ct.make_graph("ring", 5), np.eye(2)), why="; it is small")
     assert "engine 'sparse': chosen because the graph itself stands for the covariance of all users; it is small." in (
-        model.explain()
+        model.describe()
     )
 
 
@@ -64,7 +64,7 @@ def test_a_policy_on_a_large_graph_says_why_it_is_sparse() -> None:
     choice = policy.select(7)
     policy.update(7, choice.arm, 1.0)
     assert policy.model.engine == "sparse"
-    assert "a covariance of all 100000 users would need 298.0 GiB" in policy.explain()
+    assert "a covariance of all 100000 users would need 298.0 GiB" in policy.describe()
     assert policy.predict(8)[0][ARMS.index_of(choice.arm)] > 0
 
 
@@ -72,7 +72,7 @@ def test_a_policy_without_numba_says_what_to_install(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(sparse_choice, "is_installed", lambda _: False)
     policy = ct.make_policy("lk-gp-ucb", graph=ct.make_graph("ring", 400), arms=ARMS, laplacian_ridge=10.0)
     assert policy.model.engine != "sparse"
-    assert "needs 'numba', which is not installed" in policy.explain()
+    assert "needs 'numba', which is not installed" in policy.describe()
 
 
 @pytest.mark.parametrize("users", [ct.Heat(), ct.Green(laplacian_ridge=10.0, power=2.0)])

@@ -149,11 +149,11 @@ def test_the_centre_is_below_the_mean_of_rewards_of_arms_that_were_chosen_for_pa
 def test_fits_come_on_epochs_that_double_and_are_told() -> None:
     policy = ct.make_policy("auto-ucb", graph=GRAPH, arms=ARMS)
     assert isinstance(policy, AutoPolicy)
-    assert "Nothing learned yet: it starts from users graph 30%" in policy.explain()
+    assert "Nothing learned yet: it starts from users graph 30%" in policy.describe()
     play(policy, rounds=70)
     assert [t for t, _ in policy.fits] == [FIRST_FIT, 12, 16, 24, 32, 48, 64]
     assert sum(policy.hyper.shares().values()) == pytest.approx(1.0)
-    assert "Learned from 64 rewards" in policy.explain()
+    assert "Learned from 64 rewards" in policy.describe()
 
 
 def test_a_batch_is_learned_as_one_by_one() -> None:

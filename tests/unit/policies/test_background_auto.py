@@ -68,7 +68,7 @@ def test_a_fit_is_taken_after_a_sixteenth_more_rewards_and_the_same_each_time() 
     assert [t for t, _ in one.fits] == [8, 12, 16, 24, 32, 48, 64]
     assert one.centre > 2.0
     assert one.model.n_observations == 100
-    assert "A fit to 96 rewards goes on." in one.explain()
+    assert "A fit to 96 rewards goes on." in one.describe()
 
 
 @pytest.mark.parametrize("at", [20, 32, 33, 34, 48, 50])
@@ -91,7 +91,7 @@ def test_a_fit_that_fails_leaves_the_belief_in_use(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(learner, "fit", refuse)
     with pytest.warns(FitWarning, match="after 24 rewards"):
         play(policy, 10, start=23)
-    assert "rewards was not made: no" in policy.explain()
+    assert "rewards was not made: no" in policy.describe()
     assert policy.model.n_observations == 33
 
 
@@ -100,7 +100,7 @@ def test_all_rewards_at_once_are_fitted_at_once() -> None:
     play(policy, 60)
     fresh.relearn(policy.model.history)
     assert fresh.fits[-1][0] == 60
-    assert "goes on" not in fresh.explain()
+    assert "goes on" not in fresh.describe()
 
 
 @pytest.mark.parametrize("engine", ["sparse", "groups"])
@@ -158,7 +158,7 @@ def test_a_growing_one_goes_on_to_the_bit_after_saving(at: int) -> None:
     policy = make()
     play(policy, 20)
     play_growing(policy, at - 20, start=20)
-    assert ("goes on" in policy.explain()) == (at == 24)
+    assert ("goes on" in policy.describe()) == (at == 24)
     weights = policy.graph.weights
     graph = ct.UserGraph(users=policy.graph.users, weights=weights.copy())
     other = ct.make_policy("auto-ucb", graph=graph, arms=ARMS)

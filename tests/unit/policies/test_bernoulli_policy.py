@@ -152,7 +152,7 @@ def test_a_refused_settling_keeps_the_belief_and_is_told(monkeypatch: pytest.Mon
         with pytest.warns(FitWarning, match="after 32 rewards"):
             play(policy, 1)
     assert (policy.hyper, policy.centre, policy.model.kernel) == before
-    assert "after 32 rewards was not made" in policy.explain()
+    assert "after 32 rewards was not made" in policy.describe()
     np.testing.assert_allclose(beliefs(policy), fixed_point(policy), atol=0.05)
 
 
@@ -160,8 +160,8 @@ def test_fits_come_on_epochs_that_double_and_are_told() -> None:
     policy = make("auto-ts")
     play(policy, 40)
     assert [t for t, _ in policy.fits] == [8, 16, 32]
-    assert "Learned from 32 rewards" in policy.explain()
-    assert "'bernoulli'" in policy.explain()
+    assert "Learned from 32 rewards" in policy.describe()
+    assert "'bernoulli'" in policy.describe()
     assert policy.hyper.noise_var == 1.0
 
 

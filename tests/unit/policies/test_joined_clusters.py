@@ -104,7 +104,7 @@ def test_many_users_begin_joined_by_a_sparse_connected_graph() -> None:
 def test_auto_takes_groups_beyond_two_thousand_users_or_arms() -> None:
     many = ct.make_policy("club", graph=ct.make_graph("empty", 2_001), arms=ARMS)
     assert many.model.engine == "groups"
-    assert "2001 users" in many.explain()
+    assert "2001 users" in many.describe()
     pool = ct.ArmPool(RNG.normal(size=(2_001, 3)))
     assert ct.make_policy("club", graph=GRAPH, arms=pool).model.engine == "groups"
     assert ct.make_policy("club", graph=ct.make_graph("empty", 300), arms=ARMS).model.engine == "linear"

@@ -217,7 +217,7 @@ def test_list_policies_is_sorted_names() -> None:
 
 
 def test_explain_says_what_and_why(graph: ct.UserGraph, arms: ct.ArmPool) -> None:
-    text = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms).explain()
+    text = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms).describe()
     assert "engine 'grid'" in text
     assert "4 users x 10 arms = 40 pairs" in text
 
@@ -312,4 +312,4 @@ def test_a_change_that_the_model_refuses_is_told_and_the_reward_is_kept() -> Non
         policy.update(0, 0, 1.0)
     assert policy.model.n_observations == 4
     assert policy.model.noise_var == noise_var
-    assert "after 4 rewards was not made" in policy.explain()
+    assert "after 4 rewards was not made" in policy.describe()

@@ -139,7 +139,7 @@ def test_pooled_users_cost_what_one_does() -> None:
     one, many = (make("gp-ucb", graph=ct.make_graph("empty", n), arms=arms) for n in (1, 200))
     assert many.model.engine == one.model.engine == "grid"
     assert many.model.nbytes == one.model.nbytes
-    assert "200 users, 1 of them distinct, x 50 arms = 50 pairs" in many.explain()
+    assert "200 users, 1 of them distinct, x 50 arms = 50 pairs" in many.describe()
 
 
 @pytest.mark.parametrize(

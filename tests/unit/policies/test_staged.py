@@ -153,7 +153,7 @@ def test_the_width_of_a_stage_may_depend_on_its_belief() -> None:
 def test_explain_counts_the_rewards_of_the_stages() -> None:
     policy = sup(expected_rounds=100)
     policy.update(0, policy.select(0).arm, 1.0)
-    text = policy.explain()
+    text = policy.describe()
     assert "4 stages for 100 rounds; of 1 rewards 1 in stage 1 and 0 in none" in text
     assert "engine 'grid'" in text
     assert sup().rounds == 1000

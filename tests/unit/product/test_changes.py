@@ -99,7 +99,7 @@ def test_what_was_kept_is_saved(tmp_path: Path, policy: str, then: int) -> None:
     bandit.save(tmp_path / "bandit.coterie")
     again = Bandit.load(tmp_path / "bandit.coterie")
     np.testing.assert_allclose(beliefs(again), beliefs(bandit), atol=1e-9)
-    assert again.explain_model() == bandit.explain_model()
+    assert again.describe() == bandit.describe()
 
 
 @pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])

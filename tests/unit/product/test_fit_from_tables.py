@@ -148,9 +148,7 @@ def test_nothing_is_learned_from_nothing() -> None:
     assert make().fit([]) == 0
 
 
-def test_only_sparse_with_settings_of_its_own_is_fitted() -> None:
-    with pytest.raises(ParameterError, match="engine 'exact'"):
-        make("exact").fit([])
+def test_a_table_is_refused_where_its_order_would_count() -> None:
     graph, arms = ct.make_graph("ring", 5), ct.ArmPool(np.eye(3))
     with pytest.raises(ParameterError, match="'auto-ucb'"):
         ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli").fit([])

@@ -17,8 +17,8 @@ def test_a_large_bandit_is_saved_and_loaded(tmp_path: Path) -> None:
         bandit.reward(bandit.decide(user).id, 1.0)
     bandit.save(tmp_path / "large.coterie")
     again = ct.Bandit.load(tmp_path / "large.coterie")
-    assert again.explain_model() == bandit.explain_model()
-    assert "engine 'sparse': chosen because" in again.explain_model()
+    assert again.describe() == bandit.describe()
+    assert "engine 'sparse': chosen because" in again.describe()
     assert again.predict(10) == bandit.predict(10)
 
 

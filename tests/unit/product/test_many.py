@@ -117,3 +117,30 @@ def test_progress_of_a_report_counts_its_fits() -> None:
     bandit.learn_many(["ana", "bo", "cy"], list("abc"), [1.0, 0.0, 0.5])
     bandit.graph_report(progress=lambda what, done: told.append((what, done)))
     assert told == [("fits", 0), ("fits", 1), ("fits", 2)]
+
+
+@pytest.mark.parametrize(
+    "engine", ["exact", "grid", "hybrid", "linear", "features", "local", "dense", "sparse", "auto"]
+)
+def test_a_table_is_learned_on_every_engine(engine: str) -> None:
+    policy = {"policy": "lk-gp-ucb"} if engine != "auto" else {}
+    one, table = (make(engine=engine, **policy) for _ in range(2))
+    users, arms, rewards = ["ana", "bo", "cy"] * 3, list("abcdabcda"), [float(np.cos(i)) for i in range(9)]
+    one.learn_many(users, arms, rewards)
+    assert table.fit([(users[:4], arms[:4], rewards[:4]), (users[4:], arms[4:], rewards[4:])]) == 9
+    mine, theirs = table.predict("bo"), one.predict("bo")
+    if engine != "auto":  # whose hyperparameters are fitted to the whole table
+        np.testing.assert_allclose(
+            list(mine.values()), list(theirs.values()), atol=1e-2 if engine == "sparse" else 1e-8
+        )
+    assert table.n_rewards == 9
+
+
+@pytest.mark.parametrize("who", ["policy", "model", "bandit"])
+def test_an_old_name_works_and_says_the_new_one(who: str) -> None:
+    bandit = make()
+    policy = bandit._learned.policy
+    old = {"policy": policy.explain, "model": policy.model.explain, "bandit": bandit.explain_model}[who]
+    with pytest.warns(DeprecationWarning, match="describe"):
+        told = old()
+    assert told in bandit.describe()

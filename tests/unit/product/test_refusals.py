@@ -187,10 +187,10 @@ def test_a_fit_that_fails_warns_once_and_is_counted_and_the_reward_stays(
         with pytest.warns(FitWarning, match="after 8 rewards was not made: no such luck"):
             bandit.learn(0, "a", 0.0)
         assert bandit.n_rewards == bandit._learned.policy.n_rewards
-        assert "after 8 rewards was not made: no such luck" in bandit.explain_model()
+        assert "after 8 rewards was not made: no such luck" in bandit.describe()
         for t in range(8):
             bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))  # warnings are errors here, and there is none
-        assert "after 16 rewards was not made: no such luck That was failure" in bandit.explain_model()
+        assert "after 16 rewards was not made: no such luck That was failure" in bandit.describe()
 
 
 def test_a_mistake_in_the_code_of_a_fit_is_no_failed_fit(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -165,7 +165,7 @@ def test_loading_learns_nothing_anew(tmp_path: Path, policy: str, monkeypatch: p
     monkeypatch.setattr(Policy, "relearn", refuse)
     again = Bandit.load(tmp_path / "b")
     assert again.predict("ana") == bandit.predict("ana")
-    assert again.explain_model() == bandit.explain_model()
+    assert again.describe() == bandit.describe()
 
 
 def test_the_engine_of_a_loaded_bandit_is_the_saved_one_and_so_is_the_next(tmp_path: Path) -> None:

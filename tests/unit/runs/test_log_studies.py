@@ -203,9 +203,9 @@ def test_on_sparse_users_alone_and_users_as_one_choose_as_they_always_did(policy
 
 def test_only_users_in_groups_are_made_otherwise() -> None:
     graph, arms = make_graph("ring", 3), ArmPool(np.eye(2))
-    assert "'groups'" in make_suited("club", graph=graph, arms=arms, engine="sparse").explain()
-    assert "'sparse'" in make_suited("gob-lin", graph=graph, arms=arms, engine="sparse").explain()
-    assert "'groups'" not in make_suited("per-user-linucb", graph=graph, arms=arms, engine="auto").explain()
+    assert "'groups'" in make_suited("club", graph=graph, arms=arms, engine="sparse").describe()
+    assert "'sparse'" in make_suited("gob-lin", graph=graph, arms=arms, engine="sparse").describe()
+    assert "'groups'" not in make_suited("per-user-linucb", graph=graph, arms=arms, engine="auto").describe()
 
 
 def test_processes_end_after_a_few_units_where_policies_leave_a_fit_behind(folder: Path) -> None:

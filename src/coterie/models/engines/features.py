@@ -125,10 +125,10 @@ class FeaturesModel(ConditionedModel):
         """Bytes held by the belief."""
         return self._cov.nbytes
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is, why, and what truncation costs."""
         return (
-            f"{super().explain()} {self._user_features.shape[1]} user x {self._arm_features.shape[1]} arm features; "
+            f"{super().describe()} {self._user_features.shape[1]} user x {self._arm_features.shape[1]} arm features; "
             f"largest error of the prior covariance {self.prior_error:.3g}, spectral norm {self.prior_error_norm:.3g}, "
             f"correction {'on' if self.correction else 'off'}."
         )

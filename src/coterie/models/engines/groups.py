@@ -213,10 +213,10 @@ class GroupsModel(ConditionedModel):
     def _of_what(self) -> str:
         return " of users" if self.kernel.kinds is None else " of users and arms"
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is and why, and what it holds."""
         return (
-            f"{super().explain()} {len(self._blocks)} groups{self._of_what} have rewards. The arms' "
+            f"{super().describe()} {len(self._blocks)} groups{self._of_what} have rewards. The arms' "
             f"{self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest prior "
             "variance at most."
         )

@@ -93,7 +93,7 @@ class HybridModel(ConditionedModel):
         """Bytes held by the belief."""
         return self._inner.nbytes
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is, why, and at which stage it is."""
         if self._switch_is_due():  # all was learned at once: after a change of users or arms
             told = f"Now 'exact'; beyond {self.switch_after} observations 'grid' takes over, with the next one."
@@ -101,7 +101,7 @@ class HybridModel(ConditionedModel):
             told = f"Now 'exact'; 'grid' takes over after {self.switch_after} observations."
         else:
             told = f"Now 'grid', as there are more than {self.switch_after} observations."
-        return f"{super().explain()} {told}"
+        return f"{super().describe()} {told}"
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns how far the belief is from one computed anew; a switch that a relearned history made due comes first.

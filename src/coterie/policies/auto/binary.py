@@ -59,9 +59,9 @@ class BernoulliPolicy(AutoPolicy):
         """Rewards learned so far."""
         return self.trials.n_observations
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
-        return super().explain() + " Likelihood 'bernoulli': centre and variances are of logits."
+        return super().describe() + " Likelihood 'bernoulli': centre and variances are of logits."
 
     def update(self, user: Any, arm: Any, reward: float) -> None:
         """Learns a reward of 0 or 1; on an error nothing has changed."""

@@ -21,7 +21,7 @@ from coterie.policies.auto.neighbourhoods import Neighbourhoods
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.pending import Found, PendingFit, pending_of, state_of
 from coterie.policies.auto.statistics import centre_and_variance, is_constant, noise_share_of
-from coterie.policies.fitting import gathered
+from coterie.policies.fitting import condition_on, gathered
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import Scored, ScoredBatch
 from coterie.policies.same import check_same
@@ -79,7 +79,7 @@ class AutoPolicy(Policy):
             self._ground = self._ground.on(self.graph)
         return self._ground
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
         shares = ", ".join(f"{name} {share:.0%}" for name, share in self.hyper.shares().items())
         h, pending = self.hyper, self._pending
@@ -89,7 +89,7 @@ class AutoPolicy(Policy):
             f"linear share {h.linear_share:.0%}, noise variance {h.noise_var:.3g}, centre {self.centre:.4g}."
         )
         goes_on = "" if pending is None else f" A fit to {pending.started} rewards goes on."
-        return super().explain() + learned + goes_on
+        return super().describe() + learned + goes_on
 
     def predict(self, user: Any, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
@@ -146,12 +146,8 @@ class AutoPolicy(Policy):
         """
         more = gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
         if len(more):
-            more.rekey(self._model.kernel.key)
             more.shift(-self.centre)
-            both = History()
-            both.merge(self._model.history)
-            both.merge(more)
-            self._model.relearn(both)
+            condition_on(self._model, more)
             self._pending, self.doubt = None, None
             self._refit(self.n_rewards)
         return more.n_observations

@@ -101,7 +101,7 @@ def make_policy(
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
         engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse", or "groups"
-            where users are pooled, alone or in clusters; "auto" chooses by cost and memory, and `explain()` says why.
+            where users are pooled, alone or in clusters; "auto" chooses by cost and memory, and `describe()` says why.
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);

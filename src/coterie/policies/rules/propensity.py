@@ -151,7 +151,7 @@ def _checked(what: str, values: Any) -> Array:
         raise NumericalError(
             f"the {what} of the candidates are {listed(array.tolist())}",
             "they must be numbers",
-            "Check the width and the model's explain()",
+            "Check the width and the model's describe()",
         )
     return array
 

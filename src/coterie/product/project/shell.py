@@ -127,7 +127,7 @@ def _described(path: Path, bandit: Bandit) -> dict[str, str]:
             "decisions": f"{parts['n_decisions']} made, {_pending(bandit, parts['pending'])}",
             "memory": _memory(settings["forgetting"], settings["window"]),
             "policy": f"{settings['policy']}, seed {settings['seed']}",
-            "model": bandit.explain_model(),
+            "model": bandit.describe(),
         }
 
 

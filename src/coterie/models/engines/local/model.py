@@ -108,13 +108,13 @@ class LocalModel(ConditionedModel):
         trend = 0 if self._trend is None else self._trend.nbytes
         return int(sum(each.values.nbytes for each in held) + self._cov.nbytes + self._n_rows.nbytes + trend)
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is and why, and what it leaves out."""
         rows = self._users.size
         if self._trend is None:
-            return f"{super().explain()} Exact: all {rows} pairs are near enough."
+            return f"{super().describe()} Exact: all {rows} pairs are near enough."
         return (
-            f"{super().explain()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they "
+            f"{super().describe()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they "
             f"are, and all of them through {self._trend.size} features; what it leaves out makes it less certain."
         )
 

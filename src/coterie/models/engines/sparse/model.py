@@ -131,7 +131,7 @@ class SparseModel(ConditionedModel):
         """Returns how far the mean of each of these arms can be from the exact one, at most. O(users that wait).
 
         Users are rows of the graph, arms rows of the pool. The exact mean is that of the kernel's features; what these
-        miss of the arm kernel, as `explain()` says, comes on top.
+        miss of the arm kernel, as `describe()` says, comes on top.
 
         By diagonal dominance of A no weight vector is off by more than reach_u max_v |residual_v| / shape_v.
         """
@@ -463,11 +463,11 @@ class SparseModel(ConditionedModel):
             self._posterior.repair(self._data, self.max_work)
         return Drift(mean, variance, tolerance, healed=not sound)
 
-    def explain(self) -> str:
+    def describe(self) -> str:
         """Returns in words which engine this is and why, and what it states."""
         return (
-            f"{super().explain()} Means are within {self.eps:g} prior stds of the exact ones, but for {self.n_waiting} "
-            f"users whose residual waits; {len(self._data)} users have a matrix of their data by now, "
+            f"{super().describe()} Means are within {self.eps:g} prior stds of the exact ones, but for "
+            f"{self.n_waiting} users whose residual waits; {len(self._data)} users have a matrix of their data by now, "
             f"{len(self._marginals)} a variance kept. "
             f"The arms' {self.kernel.features.shape[1]} features miss {self.kernel.feature_error:.2g} of the largest "
             f"prior variance at most."

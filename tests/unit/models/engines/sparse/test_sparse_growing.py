@@ -168,7 +168,7 @@ def test_a_grown_model_is_restored_to_the_bit(normalised: bool) -> None:
     for user in range(after.n_users):
         np.testing.assert_array_equal(model.predict(user), other.predict(user))
         np.testing.assert_array_equal(model.error_bound(user), other.error_bound(user))
-    assert other.explain() == model.explain()
+    assert other.describe() == model.describe()
     assert fresh.n_users == graph.n_users
 
 

@@ -127,14 +127,14 @@ def test_what_is_over_the_cap_waits_and_the_bound_says_so() -> None:
         assert_bounds_hold(model, reference, user)
     assert model.n_waiting > 0
     assert model.error_bound(0).max() > settled
-    assert f"{model.n_waiting} users whose residual waits" in model.explain()
+    assert f"{model.n_waiting} users whose residual waits" in model.describe()
 
 
 def test_it_says_what_the_features_miss() -> None:
     pool = ct.ArmPool(np.random.default_rng(3).normal(size=(40, 5)))
     kernel = graph_kernel(ct.make_graph("ring", 5), ct.SquaredExponential(1.0), pool, max_features=8)
     assert kernel.feature_error > 0.1
-    assert f"8 features miss {kernel.feature_error:.2g} of" in SparseModel(kernel).explain()
+    assert f"8 features miss {kernel.feature_error:.2g} of" in SparseModel(kernel).describe()
 
 
 def test_the_gain_is_a_lower_bound_and_close() -> None:
@@ -204,7 +204,7 @@ def test_a_state_gives_the_same_model_to_the_bit() -> None:
         each.update(3, 1, 1.0)
     for user in range(30):
         np.testing.assert_array_equal(model.predict(user), other.predict(user))
-    assert other.explain() == model.explain()
+    assert other.describe() == model.describe()
 
 
 def _copied(value: Any) -> Any:
