@@ -47,16 +47,9 @@ class VarianceBounds:
 
     def prior_variance(self, user: int) -> float:
         """Returns an upper bound of [L_rho^-1]_uu, within the accuracy."""
-        work, ridge, threshold = self._scalar, self._kernel.ridge, FIRST_THRESHOLD / self._kernel.shape[user]
-        work.start(user, 1.0)
-        while True:
-            converged = work.run(self._nobody, threshold, self._most)
-            cross, rest = work.products()
-            lower = float(work.solution[0, 0]) + cross
-            if rest / ridge <= self._accuracy * lower or not converged:
-                return min(lower + rest / ridge, 1 / ridge)
-            threshold *= FINER
-            work.resume(threshold)
+        self._scalar.start(user, 1.0)
+        lower, slack = self._refine(self._scalar, self._nobody, FIRST_THRESHOLD / self._kernel.shape[user], self._most)
+        return min(lower + slack, 1 / self._kernel.ridge)
 
     def marginal(self, user: int, data: DataBlocks) -> tuple[Array, float]:
         """Returns an upper bound of [A^-1]_uu, and how much of its trace others' data may have to take off still.
@@ -82,24 +75,32 @@ class VarianceBounds:
 
         One direction that is known well of a neighbour takes off g^2 diagonal, with g their covariance with the user.
         """
-        work = self._scalar
-        nodes = work.nodes[1 : work.count]
+        solve = self._scalar
+        nodes = solve.nodes[1 : solve.count]
         with_data = data.slot[nodes] != NONE
         known = self._kernel.diagonal[nodes[with_data]] * data.known_of(nodes[with_data])
-        return float(np.sum(work.solution[1 : work.count, 0][with_data] ** 2 * known))
+        return float(np.sum(solve.solution[1 : solve.count, 0][with_data] ** 2 * known))
 
     def _by_all_data(self, user: int, data: DataBlocks) -> Array:
         """Returns an upper bound of [A^-1]_uu: solves A z = e_u (x) I until it is close, or work runs out."""
-        work, ridge, most = self._block, self._kernel.ridge, max(self._most // self._width, 1)
-        threshold = FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
-        work.start(user, np.eye(self._width))
+        solve, threshold = self._block, FIRST_THRESHOLD * np.sqrt(self._width) / self._kernel.shape[user]
+        solve.start(user, np.eye(self._width))
+        self._refine(solve, data, threshold, max(self._most // self._width, 1))
+        z, r = (each[: solve.count].reshape(-1, self._width) for each in (solve.solution, solve.residual))
+        return symmetric(solve.solution[0] + z.T @ r + (r.T @ r) / self._kernel.ridge)
+
+    def _refine(self, solve: LocalSolve, blocks: UserBlocks, threshold: float, most: int) -> tuple[float, float]:
+        """Makes a solve finer until its trace is known within the accuracy, or work runs out.
+
+        Returns:
+            A lower bound of the trace of the user's own block, and how far above it that is at most.
+        """
         while True:
-            converged = work.run(data, threshold, most)
-            cross, rest = work.products()
-            lower = float(np.trace(work.solution[0])) + cross
-            if rest / ridge <= self._accuracy * lower or not converged:
-                break
+            converged = solve.run(blocks, threshold, most)
+            cross, rest = solve.products()
+            own, slack = solve.solution[0], rest / self._kernel.ridge
+            lower = float(own[0] if own.ndim == 1 else np.trace(own)) + cross
+            if slack <= self._accuracy * lower or not converged:
+                return lower, slack
             threshold *= FINER
-            work.resume(threshold)
-        z, r = (each[: work.count].reshape(-1, self._width) for each in (work.solution, work.residual))
-        return symmetric(work.solution[0] + z.T @ r + (r.T @ r) / ridge)
+            solve.resume(threshold)
