@@ -57,7 +57,7 @@ class Joining:
         self.number += 1
 
     def rebuild(self) -> None:
-        self.bandit._learned.learn_anew(self.bandit._learned.policy.kept())
+        self.bandit._learned.relearn(self.bandit._learned.policy.hyperparameters())
 
 
 def joining() -> list[Row]:

@@ -14,8 +14,8 @@ from coterie.errors import CoterieError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import ALL_ENGINES
-from coterie.policies.making.recipes import RECIPES
-from coterie.policies.making.registry import make_policy
+from coterie.policies.factory.recipes import RECIPES
+from coterie.policies.factory.registry import make_policy
 
 FILE = Path(__file__).parent / "data" / "decisions.json"
 ROUNDS, SHOWN, DIGITS = 60, 5, 10

@@ -10,12 +10,12 @@ from pathlib import Path
 
 from coterie.contracts import VERSION
 from coterie.errors import CoterieError, SavedFileError
-from coterie.logs.commands import add_data, run_data
+from coterie.logs.data_command import add_data, run_data
 from coterie.models.engines.sparse.compiling import warm_up
 from coterie.policies import list_policies
-from coterie.policies.making.registry import summary
-from coterie.product.checks import REWARDS
-from coterie.product.evaluation.command.commands import add_evaluate, run_evaluate
+from coterie.policies.factory.registry import summary
+from coterie.product.bandit_checks import REWARDS
+from coterie.product.evaluation.command.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console
 from coterie.runs.diagnosis.command import add_diagnose, run_diagnose

@@ -106,7 +106,7 @@ def test_a_full_ledger_of_hallucinated_decisions_stays_bounded(n_pending: int) -
     for number in range(n_pending + n_pending // 10):
         bandit.decide(GRAPH.users[number % 4])
     assert bandit.n_pending == n_pending
-    doubt = bandit._learned.policy.doubt
+    doubt = bandit._learned.policy.pending_model
     assert doubt is not None
     assert n_pending <= doubt.n_observations <= n_pending + n_pending // 16 + 1
     oldest = next(number for number, _ in bandit._ledger.pending())

@@ -17,8 +17,8 @@ from scipy.spatial import cKDTree
 from coterie.errors import GraphError, ParameterError, UnknownNameError, listed
 from coterie.errors.checks import is_number, is_whole
 from coterie.graphs.adjacency import Floats, Indices, from_pairs
-from coterie.graphs.draws import Pairs, block_pairs, preferential_pairs, random_pairs, rewired_pairs
 from coterie.graphs.graph import UserGraph
+from coterie.graphs.random_pairs import Pairs, block_pairs, preferential_pairs, random_pairs, rewired_pairs
 
 Seed: TypeAlias = int | np.random.Generator
 Connected: TypeAlias = Literal["retry", "keep", "error"]

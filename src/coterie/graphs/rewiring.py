@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from coterie.graphs.adjacency import Indices
-from coterie.graphs.draws import Pairs
+from coterie.graphs.random_pairs import Pairs
 
 # Partners tried for one edge before it is left where it is.
 TRIES = 100

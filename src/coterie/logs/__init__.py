@@ -17,7 +17,7 @@ from coterie.logs.originals import (
 )
 from coterie.logs.originals.tags import TagFeatures, Tagged
 from coterie.logs.plain.reading import check_log, read_log
-from coterie.logs.plain.writing import write_log
+from coterie.logs.plain.write_log import write_log
 
 __all__ = [
     "Deezer",

@@ -17,9 +17,9 @@ from coterie.models.engines.features import FeaturesModel
 from coterie.models.engines.grid import GridModel, grid_bytes
 from coterie.models.engines.groups import GroupsModel
 from coterie.models.engines.hybrid import HybridModel
-from coterie.models.engines.kinds import merged
 from coterie.models.engines.linear import LinearModel
 from coterie.models.engines.local import LocalModel
+from coterie.models.engines.merged_users import merged
 from coterie.models.engines.sparse import SparseModel
 from coterie.models.memory import available_memory
 

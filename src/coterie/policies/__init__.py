@@ -1,7 +1,7 @@
 """What do we choose: scores, widths, the named recipes."""
 
-from coterie.policies.following.schedules import SpectralSchedule
-from coterie.policies.making.registry import list_policies, make_policy
+from coterie.policies.adaptation.schedules import SpectralSchedule
+from coterie.policies.factory.registry import list_policies, make_policy
 from coterie.policies.policy import Policy
 from coterie.policies.rules.widths import TheoryWidth
 

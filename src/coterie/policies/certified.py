@@ -23,7 +23,7 @@ class CertifiedPolicy(Policy):
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         model, width = self._model, self.width
-        if self.doubt is not None or not model.certifies or callable(width):
+        if self.pending_model is not None or not model.certifies or callable(width):
             return super()._decide(row, arms, number)._replace(certain=False)
         slope = float(self._score.slope(width, model))
         mean, std, certain = model.read_certain(row, arms, slope)

@@ -24,15 +24,15 @@ from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
-from coterie.policies.fitting import fit_model
-from coterie.policies.following.followers import Follower
-from coterie.policies.naming import Naming, as_list
-from coterie.policies.relinking import link_between
+from coterie.policies.adaptation.followers import Follower
+from coterie.policies.added_edges import link_between
+from coterie.policies.ids import Naming, as_list
+from coterie.policies.reward_batches import fit_model
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import N_DRAWS, Propensities, tied
 from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score
 from coterie.policies.rules.widths import Width, checked_width, width_at
-from coterie.policies.same import check_same
+from coterie.policies.saved_check import check_same
 
 Index = NDArray[np.intp]
 
@@ -43,8 +43,8 @@ class Policy(Naming):
     """Chooses arms for users and learns from the rewards. Made by `make_policy`.
 
     Only `update` changes the belief. `select` counts decisions: a decision's randomness depends on the seed and its
-    number alone, so the same seed gives the same run on every exact engine. `doubt`, if it is set, is a model that
-    knows of more choices than their rewards have come in for: uncertainty is then read there, the mean from the belief.
+    number alone, so the same seed gives the same run on every exact engine. `pending_model`, if it is set, is a model
+    that is also conditioned on pending decisions: std is read there, the mean from the posterior.
     """
 
     def __init__(
@@ -77,7 +77,7 @@ class Policy(Naming):
         self._user_kernel = user_kernel
         self._arm_ids = arms.ids if arms else ()
         self._arm_index = dict(arms.index) if arms else {}
-        self.doubt: Model | None = None
+        self.pending_model: Model | None = None
         self._tie_kernel: object = None
         self._largest_arm = 0.0
 
@@ -121,7 +121,7 @@ class Policy(Naming):
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> ScoredBatch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
         rows = [self._user_row(user) for user in users]
-        if callable(self.width) or self.doubt is not None or self.arms is None or not rows:
+        if callable(self.width) or self.pending_model is not None or self.arms is None or not rows:
             return None
         arms = self._candidates(candidates)
         model, first, tolerances = self._model, self.n_decisions, [self._tolerance(row, arms) for row in rows]
@@ -176,11 +176,11 @@ class Policy(Naming):
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
             keep: Called with each batch once it is checked: rows of users and of arms, and rewards; it may raise.
         """
-        if self.arms is None or not self.collapses or self.kept() is not None:
+        if self.arms is None or not self.collapses or self.hyperparameters() is not None:
             rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
         count = fit_model(self._model, dict(self._user_index), self._arm_index, batches, progress, keep)
-        self.doubt = None
+        self.pending_model = None
         return count
 
     @property
@@ -205,8 +205,8 @@ class Policy(Naming):
             out["model"] = self._model.state()
             if isinstance(kernel, PoolKernel):
                 out["kernel"] = {"user_cov": kernel.user_cov, "arm_cov": kernel.arm_cov}
-        if self.doubt is not None and self.doubt.kernel is kernel:
-            out["doubt"] = self.doubt.state()
+        if self.pending_model is not None and self.pending_model.kernel is kernel:
+            out["doubt"] = self.pending_model.state()
         return out
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -219,8 +219,8 @@ class Policy(Naming):
             kernel = self._model.kernel  # one that has grown is the model's own
         if "doubt" in state:
             check_same("noise variance", state["doubt"]["noise_var"], self._model.noise_var)
-        doubt = restore_model(state["doubt"], kernel) if "doubt" in state else None
-        self.doubt = doubt if doubt is not None and doubt.is_sound() else None  # or it is made anew when it is needed
+        held = restore_model(state["doubt"], kernel) if "doubt" in state else None
+        self.pending_model = held if held is not None and held.is_sound() else None  # else it is rebuilt when needed
 
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
         """Returns the kernel of a state, or raises if it is not the one that the settings give, up to rounding."""
@@ -242,16 +242,16 @@ class Policy(Naming):
         """
         return self.collapses and self._model.revise(row, column, before, after)
 
-    def settings_are_due(self, t: int) -> bool:  # noqa: ARG002 - only some learn settings
-        """Returns whether settings are learned after so many rewards."""
+    def refit_due(self, t: int) -> bool:  # noqa: ARG002 - only some learn settings
+        """Returns whether hyperparameters are fitted after so many rewards."""
         return False
 
-    def kept(self) -> dict[str, Any] | None:
-        """Returns what was learned of the settings, as plain values that mean the same on another graph, if any."""
+    def hyperparameters(self) -> dict[str, Any] | None:
+        """Returns the hyperparameters learned so far as plain values that mean the same on another graph, if any."""
         return None
 
-    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:  # noqa: ARG002 - only some learn settings
-        """Forgets all rewards and learns this history, with settings that were kept."""
+    def relearn_with(self, hyperparameters: Mapping[str, Any], history: History) -> None:  # noqa: ARG002 - only some learn settings
+        """Forgets all rewards and learns this history, with these hyperparameters."""
         self.relearn(history)
 
     def relink(self, graph: UserGraph) -> bool:
@@ -267,7 +267,7 @@ class Policy(Naming):
         if link is None or not self._model.relink(link):
             return False
         self._take_graph(graph)
-        self.doubt = None
+        self.pending_model = None
         return True
 
     def _regraph(self, graph: UserGraph) -> bool:
@@ -275,7 +275,7 @@ class Policy(Naming):
         if change is None or not self._model.regraph(change):
             return False
         self._take_graph(graph)
-        self.doubt = None
+        self.pending_model = None
         return True
 
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
@@ -292,11 +292,6 @@ class Policy(Naming):
     def score(self) -> Score:
         """The rule that orders the candidates."""
         return self._score
-
-    @property
-    def doubtful(self) -> Model:
-        """The model that uncertainty is read from: the doubt if there is one, or else the belief."""
-        return self._model if self.doubt is None else self.doubt
 
     def rows_of(self, candidates: Any) -> Index:
         """Returns the rows of candidates in the pool, or raises if they are not arms of it, each given once."""
@@ -326,14 +321,14 @@ class Policy(Naming):
 
     def describe(self) -> str:
         """Returns in words what this policy runs on and why."""
-        return f"{self.name}: {self.model.describe()}{self._told_of_refusals()}"
+        return f"{self.name}: {self.model.describe()}{self._refusals()}"
 
     def explain(self) -> str:
         """Returns what `describe` does, under its old name."""
         warn_renamed("Policy.explain", "Policy.describe")
         return self.describe()
 
-    def _told_of_refusals(self) -> str:
+    def _refusals(self) -> str:
         if not self.n_refused:
             return ""
         counted = f" That was failure {self.n_refused}." if self.n_refused > 1 else ""
@@ -371,9 +366,9 @@ class Policy(Naming):
         model = self._model
         mean, std = model.read(row, arms)
         known = model
-        if self.doubt is not None:
-            std = self.doubt.read(row, arms)[1]
-            known = self.doubt if self._score.is_joint else model
+        if self.pending_model is not None:
+            std = self.pending_model.read(row, arms)[1]
+            known = self.pending_model if self._score.is_joint else model
         width = self.widths(row, arms, std)
         context = {"model": known, "user": row, "arms": arms, "draws": self._draws, "number": number}
         score, covariance = self._score.with_covariance(mean, std, width, **context)

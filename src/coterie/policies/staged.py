@@ -80,7 +80,7 @@ class StagedPolicy(Policy):
         return (
             f"{self.name}: {self.n_stages} stages for {self.rounds} rounds; of {self.n_rewards} rewards {told} and "
             f"{self.n_rewards - sum(learned.values())} in none. "
-            f"Stage 1: {self._model.describe()}{self._told_of_refusals()}"
+            f"Stage 1: {self._model.describe()}{self._refusals()}"
         )
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.problems.checks import whole
+from coterie.problems.setting_rules import whole
 
 Edges: TypeAlias = NDArray[np.bool_]
 GraphFamily: TypeAlias = Literal["communities", "neighbours", "hubs", "ring", "random"]

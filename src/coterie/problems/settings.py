@@ -9,10 +9,10 @@ import numpy as np
 
 from coterie.errors import GraphError, InputError, SettingError, listed, or_similar
 from coterie.graphs import FAMILIES, make_graph
-from coterie.problems.checks import ABOVE_0, AT_LEAST_0, FROM_0_BELOW_1, FROM_0_TO_1, Rule, choice, flag, whole
 from coterie.problems.large import check_mirrored
 from coterie.problems.random import random_traits
 from coterie.problems.rounds import NoiseKind, RewardKind
+from coterie.problems.setting_rules import ABOVE_0, AT_LEAST_0, FROM_0_BELOW_1, FROM_0_TO_1, Rule, choice, flag, whole
 
 Kind: TypeAlias = Literal["linear-gob", "gp-draw", "representer", "random"]
 Connected: TypeAlias = Literal["retry", "keep", "error"]

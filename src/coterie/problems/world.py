@@ -12,8 +12,8 @@ from coterie.errors import CandidatesError, DimensionError, ParameterError, list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.joint import as_numbers
-from coterie.problems.checks import FROM_0_BELOW_1, whole
 from coterie.problems.rounds import NoiseKind, RewardKind, Round, drawn_noise, served_users, shown_arms
+from coterie.problems.setting_rules import FROM_0_BELOW_1, whole
 from coterie.problems.streams import stream
 from coterie.problems.tables import MOST_NAMED, LargeTable, Table
 

@@ -17,11 +17,20 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models.base import Index, checked_binary, checked_reward
 from coterie.policies import SpectralSchedule, make_policy
-from coterie.policies.making.registry import refuse_unknown
-from coterie.policies.naming import as_list
+from coterie.policies.factory.registry import refuse_unknown
+from coterie.policies.ids import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.policies.rules.scores import ScoreFunction
 from coterie.policies.rules.widths import Width
+from coterie.product.bandit_checks import (
+    check_all_binary,
+    check_choices,
+    check_distinct,
+    check_equally_many,
+    checked_expiry,
+    checked_memory,
+    nothing_to_check,
+)
 from coterie.product.batches import decisions_of
 from coterie.product.changes import (
     Before,
@@ -33,21 +42,12 @@ from coterie.product.changes import (
     survive_forks,
     up_to_date,
 )
-from coterie.product.checks import (
-    check_all_binary,
-    check_choices,
-    check_distinct,
-    check_equally_many,
-    checked_expiry,
-    checked_memory,
-    nothing_to_check,
-)
 from coterie.product.decision import Decision, decision_number
-from coterie.product.events import Events
+from coterie.product.events import RewardEvents
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
 from coterie.product.floor import check_least, exploration
-from coterie.product.inputs.arms import as_arm_pool, with_arms, without_arms
+from coterie.product.inputs.arm_inputs import as_arm_pool, with_arms, without_arms
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
@@ -245,7 +245,7 @@ class Bandit:
         if self._learned.needs_refreshing:
             self._relearn()
         if self._pending != "ignore":
-            self._learned.doubt(self._ledger)
+            self._learned.refresh_pending_model(self._ledger)
         policy = self._learned.policy
         number = policy.n_decisions
         scored = policy.consider_rows(row, columns)
@@ -500,7 +500,7 @@ class Bandit:
         Files of format 1 hold no belief, and policies whose belief depends on the order of the rewards (clusters, a
         learned similarity) give none: there the rewards are learned again as they were then.
         """
-        events = Events.of(arrays["event_users"], arrays["event_arms"], arrays["event_rewards"])
+        events = RewardEvents.of(arrays["event_users"], arrays["event_arms"], arrays["event_rewards"])
         belief = state.get("belief")
         if belief is not None and "model" in belief:
             self._learned.events = events

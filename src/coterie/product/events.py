@@ -18,11 +18,11 @@ FORGOTTEN = 1e-6
 
 
 @dataclass(slots=True)
-class Events:
+class RewardEvents:
     """The rewards, one row each: user and arm as rows of graph and pool.
 
     Examples:
-        >>> events = Events()
+        >>> events = RewardEvents()
         >>> events.add(0, 2, 1.0), events.add(0, 2, 3.0)
         (0, 1)
         >>> events.history(np.array([1.0, 1.0])).means
@@ -34,7 +34,7 @@ class Events:
     rewards: "array[float]" = field(default_factory=lambda: array("d"))
 
     @classmethod
-    def of(cls, users: Any, arms: Any, rewards: Any) -> "Events":
+    def of(cls, users: Any, arms: Any, rewards: Any) -> "RewardEvents":
         """Returns the events of three columns of numbers."""
         out = cls()
         out.extend(users, arms, rewards)
@@ -61,11 +61,11 @@ class Events:
         for column in (self.users, self.arms, self.rewards):
             del column[length:]
 
-    def with_reward(self, event: int, reward: float) -> "Events":
+    def with_reward(self, event: int, reward: float) -> "RewardEvents":
         """Returns the events with another reward in the place of one; these stay as they are."""
         rewards = self.rewards[:]
         rewards[event] = reward
-        return Events(self.users, self.arms, rewards)
+        return RewardEvents(self.users, self.arms, rewards)
 
     def history(self, weights: Array, model: Model | None = None) -> History:
         """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0.
@@ -75,9 +75,9 @@ class Events:
         make = History.weighted if model is None else model.new_history
         return make(self.users, self.arms, self.rewards, weights)
 
-    def kept(self, users: dict[int, int], arms: dict[int, int]) -> tuple["Events", dict[int, int]]:
+    def kept(self, users: dict[int, int], arms: dict[int, int]) -> tuple["RewardEvents", dict[int, int]]:
         """Returns the events in new rows, without those of users and arms that are gone, and their new places."""
-        out, places = Events(), {}
+        out, places = RewardEvents(), {}
         for number, (user, arm, reward) in enumerate(zip(self.users, self.arms, self.rewards, strict=True)):
             if user in users and arm in arms:
                 places[number] = out.add(users[user], arms[arm], reward)

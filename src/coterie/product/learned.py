@@ -9,10 +9,10 @@ from coterie.kernels import ArmPool
 from coterie.models import History, make_model
 from coterie.policies import Policy
 from coterie.policies.auto import AutoPolicy
-from coterie.policies.fitting import Progress
-from coterie.policies.making.engines import feature_options
+from coterie.policies.factory.engine_choice import feature_options
+from coterie.policies.reward_batches import Progress
 from coterie.policies.staged import StagedPolicy
-from coterie.product.events import Events, Memory
+from coterie.product.events import Memory, RewardEvents
 from coterie.product.ledger import Ledger
 
 FAR = 1e6  # a reward so many times as large as all others takes digits from them that matter
@@ -56,7 +56,7 @@ class Learned:
     ) -> None:
         self._make, self.options, self.memory = make, dict(options), memory
         self.policy = make(graph=graph, arms=arms, **options)
-        self.events = Events()
+        self.events = RewardEvents()
         self.stale = 0
         self.at_once = 0
         self.touched = self.lost = False
@@ -128,7 +128,7 @@ class Learned:
         if self.memory.fades:
             rule = "with forgetting or a window rewards count by their order"
             raise ParameterError("a fit was asked for", rule, "Use learn, or a bandit that keeps all")
-        more = Events()
+        more = RewardEvents()
 
         def checked_first() -> Iterator[Any]:
             yield from batches
@@ -143,7 +143,7 @@ class Learned:
         self.at_once = len(self.events)
         return count
 
-    def _collapsed(self, policy: Policy, events: Events) -> History:
+    def _collapsed(self, policy: Policy, events: RewardEvents) -> History:
         return events.history(self.memory.weights(len(events)), policy.model)
 
     def learn(self, user: int, arm: int, value: float) -> None:
@@ -167,11 +167,11 @@ class Learned:
         if in_place and self._in_place(self.policy.revise, *pair, before, value):
             self.at_once = len(self.events)
             return
-        self.learn_anew(None if anew else self.policy.kept())
+        self.relearn(None if anew else self.policy.hyperparameters())
 
     def _is_unfitted(self) -> bool:
         """Returns whether settings follow every reward still, as before the first fit."""
-        return self.policy.settings_are_due(len(self.events)) and not self.policy.fits
+        return self.policy.refit_due(len(self.events)) and not self.policy.fits
 
     def _in_place(self, change: Callable[..., bool], *given: Any) -> bool:
         """Returns whether the posterior could follow a change; where it could not, it was not touched."""
@@ -188,17 +188,17 @@ class Learned:
     def refresh(self) -> None:
         """Brings the weights of older rewards up to date; settings are fitted to them if that was due meanwhile."""
         n_rewards = len(self.events)
-        due = any(self.policy.settings_are_due(t) for t in range(n_rewards - self.stale + 1, n_rewards + 1))
-        self.learn_anew(None if due else self.policy.kept())
+        due = any(self.policy.refit_due(t) for t in range(n_rewards - self.stale + 1, n_rewards + 1))
+        self.relearn(None if due else self.policy.hyperparameters())
 
-    def learn_anew(self, kept: dict[str, Any] | None) -> None:
-        """Learns all rewards at once, with settings that were kept, or else ones learned from them."""
-        self.policy = self._taught(self.graph, self.arms, self.events, kept)
+    def relearn(self, hyperparameters: dict[str, Any] | None) -> None:
+        """Learns all rewards at once, with these hyperparameters, or else ones fitted to them."""
+        self.policy = self._relearned(self.graph, self.arms, self.events, hyperparameters)
         self.stale, self.at_once = 0, len(self.events)
 
     def recover(self) -> None:
         """Conditions a new posterior on the rewards, at the hyperparameters that there are."""
-        self.learn_anew(self.policy.kept())
+        self.relearn(self.policy.hyperparameters())
         self.lost = False
 
     def change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> Moved | None:
@@ -213,62 +213,63 @@ class Learned:
         if arms is None and graph is not None and not self.stale and self._in_place(self.policy.relink, graph):
             self.at_once = len(self.events)
             return None
-        kept = self.policy.kept() if arms is None else None
+        kept = self.policy.hyperparameters() if arms is None else None
         graph, arms = graph or self.graph, arms or self.arms
         users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
         columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
         events, places = self.events.kept(users, columns)
-        self.policy, self.events, self.stale = self._taught(graph, arms, events, kept), events, 0
+        self.policy, self.events, self.stale = self._relearned(graph, arms, events, kept), events, 0
         self.at_once = len(events)
         return Moved(places, users, columns)
 
-    def replay(self, events: Events, *, at_once: int) -> None:
+    def replay(self, events: RewardEvents, *, at_once: int) -> None:
         """Learns rewards as they were learned once: so many together, the others one by one."""
-        self.events = Events(events.users[:at_once], events.arms[:at_once], events.rewards[:at_once])
+        self.events = RewardEvents(events.users[:at_once], events.arms[:at_once], events.rewards[:at_once])
         if at_once:
-            self.learn_anew(None)
+            self.relearn(None)
         later = zip(events.users[at_once:], events.arms[at_once:], events.rewards[at_once:], strict=True)
         for user, arm, reward in later:
             self.learn(user, arm, reward)
 
-    def doubt(self, ledger: Ledger) -> None:
-        """Brings the uncertainty up to date that also knows of the decisions without a reward.
+    def refresh_pending_model(self, ledger: Ledger) -> None:
+        """Brings the model up to date that is also conditioned on the decisions without a reward, for their std alone.
 
         A reward of such a decision changes nothing here: that the pair was chosen was known. Decisions that were
         forgotten meanwhile are still known to it, up to one in 16 of what it knows; then, and with other
-        hyperparameters, it is made anew.
+        hyperparameters, it is rebuilt.
         """
-        model, doubt, known = self.policy.model, self.policy.doubt, self.policy.model.n_observations + len(ledger)
-        same = doubt is not None and doubt.kernel is model.kernel and doubt.noise_var == model.noise_var
-        if same and doubt is not None and 0 <= (doubt.n_observations - known) * SLACK <= known:
+        model, pending = self.policy.model, self.policy.pending_model
+        known = model.n_observations + len(ledger)
+        same = pending is not None and pending.kernel is model.kernel and pending.noise_var == model.noise_var
+        if same and pending is not None and 0 <= (pending.n_observations - known) * SLACK <= known:
             return
         history = self.history()
         for _, each in ledger.pending():
             history.add((each.user, each.arm), each.user, each.arm, 0.0)
         named = self.options.get("engine", "auto") != "auto"  # options of "auto" are not those of what it chose
         given = self.options.get("engine_options") if named else None
-        _, engine_options = feature_options(model.engine, given)  # the kernel has its features
-        doubt = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine, engine_options=engine_options)
-        doubt.relearn(history)
-        self.policy.doubt = doubt
+        _, options = feature_options(model.engine, given)  # the kernel has its features
+        made = make_model(model.kernel, noise_var=model.noise_var, engine=model.engine, engine_options=options)
+        made.relearn(history)
+        self.policy.pending_model = made
 
     def expect(self, user: int, arm: int) -> None:
-        """Lets the doubt, if there is one, know of a pair; if it cannot, it is made anew before the next decision."""
-        if self.policy.doubt is None:
+        """Conditions the pending model, if there is one, on a pair; where that fails, the next decision rebuilds it."""
+        if self.policy.pending_model is None:
             return
         try:
-            self.policy.doubt.learn(user, arm, 0.0)
+            self.policy.pending_model.learn(user, arm, 0.0)
         except FAILURES:
-            self.policy.doubt = None
+            self.policy.pending_model = None
 
-    def _taught(self, graph: UserGraph, arms: ArmPool, events: Events, kept: dict[str, Any] | None) -> Policy:
+    def _relearned(self, graph: UserGraph, arms: ArmPool, events: RewardEvents, kept: dict[str, Any] | None) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
         policy = self._make(graph=graph, arms=arms, **self.options)
         for name in ("n_decisions", "_refused", "n_refused", "n_to_refuse"):
             setattr(policy, name, getattr(self.policy, name))
         self._tell(policy)
         if kept is not None:
-            policy.relearn_as(kept, self._collapsed(policy, events))
+            policy.relearn_with(kept, self._collapsed(policy, events))
         elif policy.collapses:
             policy.relearn(self._collapsed(policy, events))
         else:

@@ -10,9 +10,9 @@ import numpy as np
 from coterie.errors import SettingError, listed, or_similar
 from coterie.kernels import Exchangeable
 from coterie.policies import list_policies
-from coterie.policies.making.ingredients import CLUSTER_WIDTH
-from coterie.policies.making.recipes import RECIPES
-from coterie.problems.checks import flag
+from coterie.policies.factory.ingredients import CLUSTER_WIDTH
+from coterie.policies.factory.recipes import RECIPES
+from coterie.problems.setting_rules import flag
 
 COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed", "quick")
 LONGEST_LABEL = 40

@@ -15,7 +15,7 @@ from coterie.errors import CoterieError, InputError, SettingError, listed, or_si
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import Policy, SpectralSchedule, make_policy
-from coterie.policies.making.recipes import RECIPES
+from coterie.policies.factory.recipes import RECIPES
 from coterie.policies.online.learner import Chosen
 from coterie.problems import Round, World
 from coterie.runs.entries import LearnerSettings

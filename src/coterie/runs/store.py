@@ -33,8 +33,8 @@ from coterie.contracts import VERSION
 from coterie.errors import StoreError
 from coterie.errors.extras import require_extra
 from coterie.kernels import Heat, SpectralRBF
-from coterie.policies.following.schedules import SpectralSchedule
-from coterie.policies.following.similarity import LearnedSimilarity
+from coterie.policies.adaptation.schedules import SpectralSchedule
+from coterie.policies.adaptation.similarity import LearnedSimilarity
 from coterie.runs.learners import found_method
 from coterie.runs.study import Study, study_from
 from coterie.runs.trial import Played, Trial

@@ -16,7 +16,7 @@ import numpy as np
 
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import LearnerError
-from coterie.policies.auto.learner import AutoPolicy
+from coterie.policies.auto.auto_policy import AutoPolicy
 from coterie.policies.online import OnlineFeatures
 from coterie.problems import Problem, Round
 from coterie.runs.entries import LearnerSettings

@@ -12,12 +12,12 @@ import numpy as np
 from coterie.errors import SettingError, listed, or_similar
 from coterie.kernels import ArmPool
 from coterie.logs import Log, load_deezer, load_filmtrust, load_lastfm, load_open_bandit, read_log
-from coterie.logs.commands import ORIGINS
+from coterie.logs.data_command import ORIGINS
 from coterie.policies.online import MostHits, OnlineFeatures
 from coterie.policies.online.learner import LEVELS
 from coterie.problems import Problem, Round, WorldSettings, draw_rounds, draw_world, settings_as_dict
-from coterie.problems.checks import Rule, choice, whole
 from coterie.problems.recorded import Negatives, OnePositive, Replay
+from coterie.problems.setting_rules import Rule, choice, whole
 from coterie.runs.entries import FEATURELESS, LearnerSettings
 from coterie.runs.learners import Anything, Given, Learner, make_learner, seen_graph
 

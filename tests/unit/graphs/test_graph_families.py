@@ -27,7 +27,7 @@ from coterie.graphs import (
     stochastic_block_model,
     watts_strogatz,
 )
-from coterie.graphs.draws import _pair_of, _successes, block_labels
+from coterie.graphs.random_pairs import _pair_of, _successes, block_labels
 
 RANDOM = ["erdos-renyi", "rbf", "sbm", "barabasi-albert", "watts-strogatz"]
 REGULAR = ["grid", "ring", "complete", "empty"]

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import coterie as ct
 from coterie.kernels.links import AddedEdges, GraphCovariance, Link, make_link
-from coterie.policies.relinking import added_edges
+from coterie.policies.added_edges import added_edges
 from strategies import Array, graphs
 
 forms = st.builds(

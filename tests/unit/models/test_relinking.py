@@ -13,7 +13,7 @@ from coterie.kernels.links import GraphCovariance
 from coterie.models import ENGINES, DenseModel, HybridModel, Model
 from coterie.models.engines.grid import GridModel
 from coterie.models.engines.whitening import FEW
-from coterie.policies.relinking import link_between
+from coterie.policies.added_edges import link_between
 from strategies import Array, graphs
 
 FORM = GraphCovariance(ridge=0.1)

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import ParameterError
 from coterie.models import History, make_model
+from coterie.policies.auto.auto_policy import FIRST_FIT, AutoPolicy
 from coterie.policies.auto.evidence import Evidence, level_of
-from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.prior import Prior, fit
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)), ids=list("abcdef"))
-GROUND = Neighbourhoods(GRAPH, ARMS)
+GROUND = FitContext(GRAPH, ARMS)
 PARTS = GROUND.parts
 
 

@@ -13,7 +13,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError
-from coterie.policies.auto import AutoPolicy, learner
+from coterie.policies.auto import AutoPolicy, auto_policy
 
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))
 
@@ -88,7 +88,7 @@ def test_a_fit_that_fails_leaves_the_belief_in_use(monkeypatch: pytest.MonkeyPat
     def refuse(*_: Any, **__: Any) -> Any:
         raise NumericalError("no", "never", "Do not")
 
-    monkeypatch.setattr(learner, "fit", refuse)
+    monkeypatch.setattr(auto_policy, "fit", refuse)
     with pytest.warns(FitWarning, match="after 24 rewards"):
         play(policy, 10, start=23)
     assert "rewards was not made: no" in policy.describe()
@@ -134,9 +134,9 @@ def test_it_follows_a_growing_graph_also_during_a_fit() -> None:
     assert play_growing(one, 9, start=23) == play_growing(two, 9, start=23)
     assert one.model.n_users == one.graph.n_users == 63
     fresh = ct.make_policy("auto-ucb", graph=one.graph, arms=ARMS)
-    kept, history = one.kept(), deepcopy(one.model.history)
+    kept, history = one.hyperparameters(), deepcopy(one.model.history)
     history.shift(one.centre)
-    fresh.relearn_as(kept, history)
+    fresh.relearn_with(kept, history)
     for user in (0, 33, 62):
         for a, b in zip(one.predict(user), fresh.predict(user), strict=True):
             np.testing.assert_allclose(a, b, atol=1e-9)
@@ -145,10 +145,10 @@ def test_it_follows_a_growing_graph_also_during_a_fit() -> None:
 def test_what_was_learned_means_the_same_on_the_changed_graph() -> None:
     policy = make()
     play(policy, 17)
-    before = policy.kept()
+    before = policy.hyperparameters()
     for number in range(12):
         grown(policy, number)
-    after = policy.kept()
+    after = policy.hyperparameters()
     assert after["scale"] == before["scale"]
     assert after["hyper"] != before["hyper"]
 
@@ -170,7 +170,7 @@ def test_a_growing_one_goes_on_to_the_bit_after_saving(at: int) -> None:
 def test_a_mistake_in_the_code_of_a_fit_is_raised_where_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = make()
     play(policy, 23)
-    monkeypatch.setattr(learner, "fit", lambda *_, **__: 1 // 0)
+    monkeypatch.setattr(auto_policy, "fit", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         play(policy, 10, start=23)
     assert policy._pending is None

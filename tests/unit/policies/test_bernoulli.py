@@ -13,15 +13,15 @@ from scipy.special import expit
 import coterie as ct
 from coterie.models import History
 from coterie.policies.auto import bernoulli
-from coterie.policies.auto.bernoulli import Belief, Sites, Trials, believed, bound, probabilities, settled
-from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
-from coterie.policies.auto.fitting import fit
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.bernoulli import LogitBelief, Sites, Trials, believed, bound, probabilities, settled
+from coterie.policies.auto.bernoulli_policy import BernoulliEvidence, level_of, logit_prior
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.prior import fit
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)))
-GROUND = Neighbourhoods(GRAPH, ARMS)
+GROUND = FitContext(GRAPH, ARMS)
 PARTS = GROUND.parts
 
 
@@ -120,7 +120,7 @@ def test_from_where_one_begins_is_irrelevant() -> None:
     np.testing.assert_allclose(again.variance, belief.variance, atol=1e-3)
 
 
-def damped(gram: np.ndarray, trials: Trials, passes: int = 1500) -> Belief:
+def damped(gram: np.ndarray, trials: Trials, passes: int = 1500) -> LogitBelief:
     """Returns the belief at the fixed point by many short steps."""
     sites = Sites(0.1 * trials.counts, np.zeros(len(gram)))
     for _ in range(passes):

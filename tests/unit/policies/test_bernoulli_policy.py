@@ -8,9 +8,9 @@ import pytest
 import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError, RewardError, UnknownNameError
 from coterie.models import History
-from coterie.policies.auto import BernoulliPolicy, binary
+from coterie.policies.auto import BernoulliPolicy, bernoulli_policy
 from coterie.policies.auto.bernoulli import settled
-from coterie.policies.auto.binary import MOST_PAIRS
+from coterie.policies.auto.bernoulli_policy import MOST_PAIRS
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)), ids=list("abcdef"))
@@ -184,7 +184,7 @@ def test_beyond_many_pairs_sites_stay_as_they_were_made_and_no_call_grows(monkey
         sizes.append(len(gram))
         return settled(gram, *rest)
 
-    monkeypatch.setattr(binary, "settled", noted)
+    monkeypatch.setattr(bernoulli_policy, "settled", noted)
     graph = ct.make_graph("ring", 30)
     policy = ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli")
     assert isinstance(policy, BernoulliPolicy)
@@ -192,14 +192,14 @@ def test_beyond_many_pairs_sites_stay_as_they_were_made_and_no_call_grows(monkey
     for user, arm in rng.permutation([(u, a) for u in range(30) for a in range(0, 30, 2)]).tolist():
         policy.update(user, arm, float(rng.random() < truth[arm]))
     assert len(policy.trials) == 450
-    assert max(sizes) == binary.MOST_SETTLED
+    assert max(sizes) == bernoulli_policy.MOST_SETTLED
     one = policy.predict(3)[0]
     assert np.abs(one - truth).mean() < 0.1
     other = ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli")
-    other.relearn_as(policy.kept() or {}, policy.trials)
+    other.relearn_with(policy.hyperparameters() or {}, policy.trials)
     assert other.n_rewards == policy.n_rewards
     np.testing.assert_allclose(other.predict(3)[0], one, atol=0.15)
-    assert max(sizes) == binary.MOST_SETTLED
+    assert max(sizes) == bernoulli_policy.MOST_SETTLED
 
 
 def test_a_likelihood_is_known_and_only_for_auto() -> None:

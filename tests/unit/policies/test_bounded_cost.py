@@ -11,7 +11,7 @@ import coterie as ct
 from coterie.algebra import cholesky as factored
 from coterie.models.engines.local import model as local
 from coterie.policies.auto import evidence as evidence_module
-from coterie.policies.auto.fitting import STEPS
+from coterie.policies.auto.prior import STEPS
 from coterie.policies.auto.sampling import BLOCK_PAIRS, BLOCKS
 from coterie.problems import draw_rounds, draw_world, random_traits, world_settings
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 import coterie as ct
 from coterie.errors import ParameterError
-from coterie.policies.following.clusters import Clusters
+from coterie.policies.adaptation.clusters import Clusters
 
 Array = NDArray[np.float64]
 

@@ -12,8 +12,8 @@ from scipy.sparse.csgraph import connected_components
 
 import coterie as ct
 from coterie.errors import ParameterError, UnknownArmError, UnknownNameError, UnknownUserError
-from coterie.policies.following.clusters import Clusters
-from coterie.policies.following.joined import Joined, JoinedClusters, Search, joined_at_first
+from coterie.policies.adaptation.clusters import Clusters
+from coterie.policies.adaptation.joined_clusters import Joined, JoinedClusters, Search, joined_at_first
 
 N_USERS, N_TASTES = 40, 3
 RNG = np.random.default_rng(0)

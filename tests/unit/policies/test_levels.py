@@ -9,10 +9,10 @@ import pytest
 import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence, Together
-from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.levels import is_uneven
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
+from coterie.policies.auto.laplacian_choice import is_uneven
 from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.prior import Prior, fit
 from coterie.policies.auto.sampling import neighbourhood_laplacian
 from coterie.policies.auto.spectra import lanczos_density
 from coterie.policies.auto.statistics import is_constant, is_two_valued
@@ -31,29 +31,29 @@ def history(rewards: Any, n_users: int = 40) -> History:
 
 
 def test_the_laplacian_is_normalised_where_degrees_are_uneven() -> None:
-    assert Neighbourhoods(UNEVEN, ARMS).normalised
-    assert not Neighbourhoods(EVEN, ARMS).normalised
+    assert FitContext(UNEVEN, ARMS).normalised
+    assert not FitContext(EVEN, ARMS).normalised
 
 
 def test_tastes_then_vary_about_alike() -> None:
     spreads = []
     for normalised in (True, False):
-        graph, _ = Neighbourhoods(UNEVEN, ARMS, normalised=normalised).parts.graph_part(log(0.3))
+        graph, _ = FitContext(UNEVEN, ARMS, normalised=normalised).parts.graph_part(log(0.3))
         spreads.append(graph.diagonal().max() / graph.diagonal().min())
     assert spreads[0] < 1.7 < 3 < spreads[1]
 
 
 def test_large_and_small_have_the_same_evidence_and_kernel() -> None:
-    observed, parts, ground = (
+    observed, parts, context = (
         history(np.random.default_rng(3).normal(size=200)),
-        Neighbourhoods(UNEVEN, ARMS).parts,
-        Neighbourhoods(UNEVEN, ARMS),
+        FitContext(UNEVEN, ARMS).parts,
+        FitContext(UNEVEN, ARMS),
     )
     exact = Evidence(parts, observed).value_and_gradient(np.array(HYPER))
-    found = Together(ground.evidences(observed, 200)).value_and_gradient(np.array(HYPER))
+    found = Together(context.evidences(observed, 200)).value_and_gradient(np.array(HYPER))
     assert found[0] == pytest.approx(exact[0], rel=1e-9)
     np.testing.assert_allclose(found[1], exact[1], rtol=1e-6, atol=1e-8)
-    kernel, pair = ground.kernel(HYPER), parts.kernel(HYPER)
+    kernel, pair = context.kernel(HYPER), parts.kernel(HYPER)
     np.testing.assert_allclose(kernel.user_cov * HYPER.variance, pair.user_cov, rtol=1e-7)
     every = np.arange(len(ARMS))
     np.testing.assert_allclose(kernel.arm_cross(every, every), pair.arm_cov * HYPER.variance, rtol=1e-7)
@@ -87,8 +87,8 @@ def test_it_is_saved_and_kept_on_a_graph_that_has_become_even(engine: str, tmp_p
     assert not is_uneven(bandit.graph.degrees)
     for each in (bandit, loaded):
         policy: Any = each._learned.policy
-        assert policy.kept()["normalised"]
-        assert policy.ground.normalised
+        assert policy.hyperparameters()["normalised"]
+        assert policy.context.normalised
     assert loaded.predict(7) == bandit.predict(7)
 
 
@@ -105,10 +105,10 @@ def test_rewards_of_two_values_are_mostly_noise_though_no_pair_repeats() -> None
     for user in range(40):
         arm = int(rng.integers(len(ARMS)))
         observed.add((user, arm), user, arm, float(rng.random() < 0.1) - 0.1)
-    ground = Neighbourhoods(UNEVEN, ARMS)
+    context = FitContext(UNEVEN, ARMS)
     noise = [
-        fit(Evidence(ground.parts, observed), prior, prior.centre)[0].noise_var
-        for prior in (Prior.of(ground, 0.09, noise_share=0.83), Prior.of(ground, 0.09))
+        fit(Evidence(context.parts, observed), prior, prior.centre)[0].noise_var
+        for prior in (Prior.of(context, 0.09, noise_share=0.83), Prior.of(context, 0.09))
     ]
     assert noise[0] > noise[1]
 
@@ -119,7 +119,7 @@ def test_nothing_is_learned_from_rewards_that_are_all_the_same() -> None:
     policy: Any = ct.make_policy("auto-ucb", graph=EVEN, arms=ARMS)
     for user in range(20):
         policy.update(user, user % len(ARMS), 0.0)
-    assert policy.hyper == Prior.of(policy.ground, 1.0).centre
+    assert policy.hyper == Prior.of(policy.context, 1.0).centre
     policy.update(20, 0, 1.0)
     for user in range(21, 33):
         policy.update(user, user % len(ARMS), 0.0)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
-from coterie.policies.auto.ahead import Ahead
+from coterie.policies.auto.background import BackgroundModel
 from coterie.policies.auto.evidence import Evidence, Together
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.sampling import (
     BLOCK_PAIRS,
@@ -40,8 +40,8 @@ def history(graph: ct.UserGraph, size: int, seed: int = 0) -> History:
 
 def test_a_small_graph_is_looked_at_as_a_whole() -> None:
     observed = history(GRAPH, BLOCK_PAIRS)  # or fewer: pairs repeat
-    exact = Evidence(Neighbourhoods(GRAPH, ARMS).parts, observed).value_and_gradient(np.array(HYPER))
-    found = Together(Neighbourhoods(GRAPH, ARMS).evidences(observed, BLOCK_PAIRS)).value_and_gradient(np.array(HYPER))
+    exact = Evidence(FitContext(GRAPH, ARMS).parts, observed).value_and_gradient(np.array(HYPER))
+    found = Together(FitContext(GRAPH, ARMS).evidences(observed, BLOCK_PAIRS)).value_and_gradient(np.array(HYPER))
     assert found[0] == pytest.approx(exact[0], rel=1e-9)
     np.testing.assert_allclose(found[1], exact[1], rtol=1e-6, atol=1e-8)
 
@@ -49,9 +49,9 @@ def test_a_small_graph_is_looked_at_as_a_whole() -> None:
 def test_a_number_can_be_taken_off_the_rewards() -> None:
     observed, moved = history(GRAPH, 100), history(GRAPH, 100)
     moved.shift(5.0)
-    ground, point = Neighbourhoods(GRAPH, ARMS), np.array(HYPER)
-    plain = Together(ground.evidences(observed, 100)).value_and_gradient(point)[0]
-    shifted = Together(ground.evidences(moved, 100, shift=5.0))
+    context, point = FitContext(GRAPH, ARMS), np.array(HYPER)
+    plain = Together(context.evidences(observed, 100)).value_and_gradient(point)[0]
+    shifted = Together(context.evidences(moved, 100, shift=5.0))
     assert shifted.value_and_gradient(point)[0] == pytest.approx(plain, rel=1e-9)
 
 
@@ -138,13 +138,13 @@ def test_few_pairs_are_one_sample_and_samples_go_on_where_nobody_near_has_reward
 
 def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
     model = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0)
-    ahead = Ahead(lambda: 7, lambda _: model)
+    ahead = BackgroundModel(lambda: 7, lambda _: model)
     assert ahead.found() == 7
     ahead.follow(lambda made, found: made.learn(0, 0, found - 5.0))
     found, made = ahead.finish()
     assert made is not None
     assert (found, made.n_observations) == (7, 1)
-    broken = Ahead(lambda: 1 // 0, lambda _: model)
+    broken = BackgroundModel(lambda: 1 // 0, lambda _: model)
     with pytest.raises(ZeroDivisionError):
         broken.found()
     with pytest.raises(ZeroDivisionError):
@@ -160,7 +160,7 @@ def test_in_a_forked_process_it_begins_anew_and_comes_to_the_same() -> None:
         return 7
 
     begun: list[int] = []
-    ahead = Ahead(find, lambda _: cast(Any, []))
+    ahead = BackgroundModel(find, lambda _: cast(Any, []))
     ahead.follow(note("first"))
     ahead.finish()
     ahead._process = -1  # as a child sees it, where no thread is left

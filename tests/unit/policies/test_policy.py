@@ -13,7 +13,7 @@ import coterie as ct
 from coterie.errors import DimensionError, FitWarning, ParameterError
 from coterie.graphs import make_graph
 from coterie.models import ENGINES
-from coterie.policies.making.recipes import RECIPES
+from coterie.policies.factory.recipes import RECIPES
 from coterie.policies.rules.draws import Draws
 
 ENGINE_NAMES = sorted(ENGINES)

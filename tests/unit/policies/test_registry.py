@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 import coterie as ct
 from coterie.errors import ParameterError, UnknownNameError
-from coterie.policies.making.recipes import RECIPES
-from coterie.policies.making.registry import summary
+from coterie.policies.factory.recipes import RECIPES
+from coterie.policies.factory.registry import summary
 
 GRAPH = ct.make_graph("ring", 5)
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(6, 3)), ids=list("abcdef"))

@@ -35,7 +35,7 @@ CHANGED = GRAPH.add_users({"eve": {"ana": 1.0, "dee": 0.2}, "fay": {"eve": 3.0},
 @pytest.mark.parametrize("name", ["lk-gp-ucb", "lk-gp-ts", "graph-ucb", "auto-ucb", "auto-ts"])
 def test_it_believes_and_decides_as_one_made_there(name: str) -> None:
     policy = taught(name)
-    history, kept = policy.model.history, policy.kept()
+    history, kept = policy.model.history, policy.hyperparameters()
     assert policy.relink(CHANGED)
     assert policy.graph is CHANGED
     fresh = ct.make_policy(name, graph=CHANGED, arms=ARMS, engine="grid")
@@ -43,7 +43,7 @@ def test_it_believes_and_decides_as_one_made_there(name: str) -> None:
         fresh.relearn(history)
     else:
         history.shift(kept["centre"])
-        fresh.relearn_as(kept, history)
+        fresh.relearn_with(kept, history)
     np.testing.assert_allclose(beliefs(policy), beliefs(fresh), atol=1e-9)
     fresh.n_decisions = policy.n_decisions
     for user in CHANGED.users:
@@ -79,17 +79,17 @@ def test_hyperparameters_are_kept_and_the_graph_part_keeps_its_meaning() -> None
     policy = taught("auto-ucb")
     assert isinstance(policy, AutoPolicy)
     before, fits = policy.hyper, list(policy.fits)
-    scale = exp(before.graph) / policy.ground.mean_gain(before.ridge)
+    scale = exp(before.graph) / policy.context.mean_gain(before.ridge)
     assert policy.relink(CHANGED)
     assert policy.fits == fits
     assert policy.hyper._replace(graph=0.0) == before._replace(graph=0.0)
-    assert policy.hyper.graph == pytest.approx(log(scale * policy.ground.mean_gain(before.ridge)))
+    assert policy.hyper.graph == pytest.approx(log(scale * policy.context.mean_gain(before.ridge)))
     laplacian = CHANGED.laplacian().toarray()
     want = scale * np.linalg.inv(laplacian + exp(before.ridge) * np.eye(7)) + exp(before.common)
     want += exp(before.own) * np.eye(7)
     want /= policy.hyper.variance
     np.testing.assert_allclose(policy.model.kernel.user_cov, want, rtol=1e-10)
-    again = policy.ground.kernel(policy.hyper).user_cov
+    again = policy.context.kernel(policy.hyper).user_cov
     np.testing.assert_allclose(np.asarray(again), want, rtol=1e-10)
 
 
@@ -101,7 +101,7 @@ def test_the_next_epoch_fits_on_the_new_graph() -> None:
     for _ in range(3):
         policy.update("fay", "a", 1.0)
     assert policy.fits[-1][0] == 32
-    np.testing.assert_allclose(policy.model.kernel.user_cov, policy.ground.kernel(policy.hyper).user_cov)
+    np.testing.assert_allclose(policy.model.kernel.user_cov, policy.context.kernel(policy.hyper).user_cov)
 
 
 def test_on_sparse_any_edges_may_change() -> None:

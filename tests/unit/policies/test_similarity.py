@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.errors import ParameterError, UnknownNameError
 from coterie.models import History
-from coterie.policies.following.similarity import SIMILARITIES, LearnedSimilarity
+from coterie.policies.adaptation.similarity import SIMILARITIES, LearnedSimilarity
 
 GRAPH = ct.make_graph("erdos-renyi", 6, edge_prob=0.5, seed=1)
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)))

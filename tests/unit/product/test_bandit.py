@@ -18,8 +18,8 @@ from coterie.errors import (
     UnknownArmError,
     UnknownUserError,
 )
-from coterie.policies.auto import binary, learner
-from coterie.policies.auto.fitting import fit
+from coterie.policies.auto import auto_policy, bernoulli_policy
+from coterie.policies.auto.prior import fit
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -105,17 +105,17 @@ def test_a_replaced_reward_is_as_learned_anew_on_every_engine(engine: str, polic
     decisions = [bandit.decide(user) for user in ("ana", "bo", "cy", "ana", "dee") * 3]
     for each in decisions:
         bandit.reward(each.id, float(each.id % 4))
-    made, kept = bandit._learned.policy, bandit._learned.policy.kept()
+    made, kept = bandit._learned.policy, bandit._learned.policy.hyperparameters()
     bandit.reward(3, 7.0, replace=True)
     bandit.reward(3, -2.0, replace=True)
     assert (bandit._learned.policy is made) is (engine in ("grid", "linear", "features") and policy != "club")
-    after = bandit._learned.policy.kept()
+    after = bandit._learned.policy.hyperparameters()
     if kept is not None and after is not None:  # hyperparameters stay until the next fit
         assert after["fits"] == kept["fits"]
         assert after["hyper"] == pytest.approx(kept["hyper"])
     got = beliefs(bandit)
     assert bandit._learned.events.rewards[3] == -2.0
-    bandit._learned.learn_anew(bandit._learned.policy.kept())
+    bandit._learned.relearn(bandit._learned.policy.hyperparameters())
     for user, arms in beliefs(bandit).items():
         np.testing.assert_allclose(list(arms.values()), list(got[user].values()), atol=1e-9)
 
@@ -187,7 +187,7 @@ def test_after_changes_the_belief_is_that_of_a_new_bandit(changes: list[str], se
     if policy == "auto-ucb":  # hyperparameters depend on when they were fitted: compare at the same ones
         for user, arm, reward in told:
             fresh._learned.events.add(fresh.graph.index[user], fresh.arms.index[arm], reward)
-        fresh._learned.learn_anew(bandit._learned.policy.kept())
+        fresh._learned.relearn(bandit._learned.policy.hyperparameters())
     else:
         for user, arm, reward in told:
             fresh.learn(user, arm, reward)
@@ -235,21 +235,21 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
         return begun
 
     # Of a fit in a thread, when it begins: when it is computed depends on the machine.
-    monkeypatch.setattr(learner.AutoPolicy, "_begun_fit", noted(learner.AutoPolicy._begun_fit))
-    for module in (learner, binary):
+    monkeypatch.setattr(auto_policy.AutoPolicy, "_begun_fit", noted(auto_policy.AutoPolicy._begun_fit))
+    for module in (auto_policy, bernoulli_policy):
         monkeypatch.setattr(module, "fit", noted(fit))
     for number in range(70):
         decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])
         bandit.reward(decision.id, float(number % 3 == 0))
     late, epochs = {number for number in fitted if number > 35}, {64} if likelihood == "bernoulli" else {48, 64}
-    due = {epoch: epoch + 2 * (epoch // learner.LATER) for epoch in epochs}  # it may begin once more
+    due = {epoch: epoch + 2 * (epoch // auto_policy.LATER) for epoch in epochs}  # it may begin once more
     near = [set(range(epoch - 1, due[epoch] + 1)) for epoch in epochs]
     assert all(late & each for each in near)
     assert late <= set().union(*near)
     bandit.explain("ana", "a")  # brings the weights up to date
     policy = bandit._learned.policy
     other = bandit._learned._make(graph=bandit.graph, arms=bandit.arms, **bandit._learned.options)
-    other.relearn_as(policy.kept() or {}, bandit._learned.history())
+    other.relearn_with(policy.hyperparameters() or {}, bandit._learned.history())
     np.testing.assert_array_equal(policy.predict("bo"), other.predict("bo"))
 
 
@@ -422,7 +422,7 @@ def test_hallucinated_decisions_shrink_the_uncertainty_and_leave_the_mean(policy
     known = plain.predict("ana")
     for shown in known:
         assert known[shown][0] == pytest.approx(before[shown][0])
-    hopeful._learned.doubt(hopeful._ledger)
+    hopeful._learned.refresh_pending_model(hopeful._ledger)
     place = hopeful.arms.index[second.arm]
     assert hopeful._learned.policy._decide(0, np.arange(6), 0).std[place] < grounds.std[place] + 1e-12
     assert grounds.std[hopeful.arms.index[first.arm]] < known[first.arm][1]
@@ -436,8 +436,8 @@ def test_after_all_rewards_a_hallucinating_bandit_believes_what_a_plain_one_does
         hopeful.reward(each.id, float(each.id))
         plain.learn(each.user, each.arm, float(each.id))
     assert_same(plain, hopeful)
-    hopeful._learned.doubt(hopeful._ledger)
-    doubt = hopeful._learned.policy.doubt
+    hopeful._learned.refresh_pending_model(hopeful._ledger)
+    doubt = hopeful._learned.policy.pending_model
     assert doubt is not None
     np.testing.assert_allclose(doubt.predict(0)[1], hopeful._learned.policy.model.predict(0)[1], atol=1e-9)
 
@@ -454,10 +454,10 @@ def test_an_expired_decision_is_no_longer_hallucinated() -> None:
     now = [0.0]
     bandit = make(pending="hallucinate", expire_after=10.0, clock=lambda: now[0])
     bandit.decide("ana", ["a"])
-    bandit._learned.doubt(bandit._ledger)
+    bandit._learned.refresh_pending_model(bandit._ledger)
     shrunk = bandit._learned.policy._decide(0, np.array([0]), 0).std[0]
     now[0] = 20.0
-    bandit._learned.doubt(bandit._ledger)
+    bandit._learned.refresh_pending_model(bandit._ledger)
     assert bandit._learned.policy._decide(0, np.array([0]), 0).std[0] > shrunk
 
 

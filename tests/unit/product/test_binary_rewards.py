@@ -8,8 +8,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import CoterieError, ParameterError, RewardError
-from coterie.policies.auto import binary
-from coterie.policies.auto.binary import BernoulliPolicy
+from coterie.policies.auto import bernoulli_policy
+from coterie.policies.auto.bernoulli_policy import BernoulliPolicy
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -227,7 +227,7 @@ def test_a_newcomer_without_edges_moves_no_logits_even_where_rewards_agree() -> 
 
 
 def test_a_loaded_bandit_settles_at_the_same_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(binary, "MOVE", 0.05)  # so that this reward of a new pair has the sites settled soon
+    monkeypatch.setattr(bernoulli_policy, "MOVE", 0.05)  # so that this reward of a new pair has the sites settled soon
     bandit = make(journal=tmp_path / "journal")
     for number in range(128):  # they are settled just then
         bandit.learn("ana", "abc"[number % 3], number % 2)

@@ -28,7 +28,7 @@ def beliefs(bandit: Bandit) -> np.ndarray:
 
 
 def rebuilt(bandit: Bandit) -> np.ndarray:
-    bandit._learned.learn_anew(bandit._learned.policy.kept())
+    bandit._learned.relearn(bandit._learned.policy.hyperparameters())
     return beliefs(bandit)
 
 
@@ -58,11 +58,11 @@ def test_where_the_belief_cannot_follow_it_is_computed_anew(options: dict[str, A
 @pytest.mark.parametrize("policy", ["lk-gp-ucb", "auto-ucb"])
 def test_an_edge_that_goes_leaves_what_was_learned(policy: str) -> None:
     bandit = make(policy=policy)
-    before, kept = beliefs(bandit), bandit._learned.policy.kept()
+    before, kept = beliefs(bandit), bandit._learned.policy.hyperparameters()
     bandit.connect("ana", "dee", 0.7)
     bandit.disconnect("ana", "dee")
     np.testing.assert_allclose(beliefs(bandit), before, atol=1e-9)
-    after = bandit._learned.policy.kept()
+    after = bandit._learned.policy.hyperparameters()
     if kept is not None and after is not None:
         assert after["scale"] == pytest.approx(kept["scale"])
         assert after["fits"] == kept["fits"]

@@ -55,7 +55,7 @@ def fresh(rewards: list[tuple[Any, Any, float]], engine: str) -> Any:
 def test_a_window_holds_its_rewards_and_at_most_a_sixteenth_more(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     window = 64
     bandit = ct.Bandit(graph=GRAPH, arms=ARMS, policy="lk-gp-ucb", engine=engine, window=window)
-    counted = Counted(monkeypatch, Learned, "learn_anew")
+    counted = Counted(monkeypatch, Learned, "relearn")
     rewards = play(bandit, window)
     assert counted.n_calls == 0  # nothing to forget yet
     np.testing.assert_allclose(told(bandit), fresh(rewards, engine), atol=1e-9)
@@ -72,12 +72,12 @@ def test_weights_that_fade_are_at_most_a_sixteenth_too_large(
     forgetting: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bandit = ct.Bandit(graph=GRAPH, arms=ARMS, policy="lk-gp-ucb", forgetting=forgetting)
-    counted = Counted(monkeypatch, Learned, "learn_anew")
+    counted = Counted(monkeypatch, Learned, "relearn")
     for seed in range(30):
         play(bandit, 10, seed=seed)
         scheduled = told(bandit)
         n_calls = counted.n_calls
-        bandit._learned.learn_anew(None)  # all weights as they are by now
+        bandit._learned.relearn(None)  # all weights as they are by now
         counted.n_calls = n_calls
         exact = told(bandit)
         # With P the precision and e the share by which weights are too large, P <= scheduled P <= (1 + e) P.
@@ -98,6 +98,6 @@ def test_a_full_ledger_of_decisions_costs_no_rebuild_each(monkeypatch: pytest.Mo
         if t % 4 == 0:
             bandit.learn(t % 6, t % 5, 1.0)
     assert made.n_calls <= 160 * SLACK / 64 + 2
-    doubt, model = bandit._learned.policy.doubt, bandit._learned.policy.model
+    doubt, model = bandit._learned.policy.pending_model, bandit._learned.policy.model
     assert doubt is not None
     assert 0 <= doubt.n_observations - model.n_observations - bandit.n_pending <= (64 + 40) / SLACK

@@ -75,7 +75,7 @@ def test_a_parquet_file_is_read_in_batches_and_progress_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("coterie.product.inputs.rewards.ROWS", 70)
-    monkeypatch.setattr("coterie.policies.fitting.WAITING", 100)
+    monkeypatch.setattr("coterie.policies.reward_batches.WAITING", 100)
     table = rewards()
     renamed = dict(zip(("who", "what", "liked"), table.values(), strict=True)) | {"when": np.arange(300)}
     pq.write_table(pa.table(renamed), tmp_path / "rewards.parquet")

@@ -8,7 +8,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import ArmError, CoterieError, DimensionError, DuplicateIdError, MissingExtraError
-from coterie.product.inputs.arms import as_arm_pool
+from coterie.product.inputs.arm_inputs import as_arm_pool
 
 pa = pytest.importorskip("pyarrow")
 pytest.importorskip("narwhals")

@@ -17,7 +17,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import NumericalError
-from coterie.policies.auto import fitting, learner
+from coterie.policies.auto import auto_policy, prior
 
 pytestmark = pytest.mark.filterwarnings("ignore::coterie.errors.FitWarning")  # a fit that lacks memory is given up
 
@@ -226,7 +226,7 @@ def _fit(table: dict[str, Any], bandit: ct.Bandit, **_: Any) -> None:
 def test_a_signal_while_a_fit_is_waited_for_leaves_the_reward_to_be_given_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    rng, fit = np.random.default_rng(3), fitting.fit
+    rng, fit = np.random.default_rng(3), prior.fit
     arms, graph = ct.ArmPool(rng.normal(size=(30, 4))), ct.make_graph("sbm", 40, seed=1)
     bandit = ct.Bandit(graph=graph, arms=arms, journal=tmp_path / "journal")
     bandit.save(tmp_path / "snapshot")
@@ -237,7 +237,7 @@ def test_a_signal_while_a_fit_is_waited_for_leaves_the_reward_to_be_given_again(
         time.sleep(0.5)
         return fit(*args, **rest)
 
-    monkeypatch.setattr(learner, "fit", slow)
+    monkeypatch.setattr(auto_policy, "fit", slow)
     for _ in range(4):
         bandit.learn(int(rng.integers(40)), int(rng.integers(30)), float(rng.normal()))
     decision = bandit.decide(3)

@@ -11,8 +11,8 @@ import pytest
 import coterie as ct
 from coterie import Bandit
 from coterie.errors import CandidatesError, DecisionError, DimensionError, DuplicateIdError, InputError, RewardError
-from coterie.policies.making.registry import OPTION_NAMES
-from coterie.product.files.replaying import Lines
+from coterie.policies.factory.registry import OPTION_NAMES
+from coterie.product.files.replaying import JournalLines
 
 ARMS = {name: row.tolist() for name, row in zip("abcd", np.random.default_rng(0).normal(size=(4, 2)), strict=True)}
 
@@ -66,7 +66,7 @@ def test_many_rewards_are_one_line_of_the_journal_and_replayed(tmp_path: Path) -
     bandit.reward_many((each.id for each in decisions), np.array([1.0, 0.0, 0.5]))
     bandit.learn_many(iter(["ana", "bo"]), iter("ab"), (0.25, 0.75))
     bandit.add_user("dee", iter(["ana"]))
-    assert Lines(tmp_path / "journal").rewards() == {0: 1.0, 1: 0.0, 2: 0.5}
+    assert JournalLines(tmp_path / "journal").rewards() == {0: 1.0, 1: 0.0, 2: 0.5}
     before = bandit.predict("dee")
     bandit._journal.close()  # type: ignore[union-attr]
     again = Bandit.load(tmp_path / "start", journal=tmp_path / "journal")

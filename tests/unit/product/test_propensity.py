@@ -13,7 +13,7 @@ from scipy.special import ndtr
 import coterie as ct
 from coterie.contracts import Array
 from coterie.errors import DimensionError, NumericalError, ParameterError
-from coterie.policies.making.recipes import RECIPES
+from coterie.policies.factory.recipes import RECIPES
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import (
     Propensities,

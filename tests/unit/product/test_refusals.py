@@ -151,7 +151,7 @@ def test_what_was_chosen_is_drawn_with_less_doubt(sampling: str) -> None:
     bandit = make(policy="lk-gp-ts", pending="hallucinate", sampling=sampling)
     first, *_, last = bandit.decide_many([0] * 9, ["a"])
     policy = bandit._learned.policy
-    bandit._learned.doubt(bandit._ledger)
+    bandit._learned.refresh_pending_model(bandit._ledger)
     drawn = [policy.select(0, ["a"]).score for _ in range(400)]
     assert np.std(drawn) == pytest.approx(last.std, rel=0.15)
     assert last.std < 0.7 * first.std
@@ -198,7 +198,7 @@ def test_a_mistake_in_the_code_of_a_fit_is_no_failed_fit(monkeypatch: pytest.Mon
         raise ValueError("operands could not be broadcast together")
 
     bandit = make(policy="auto-ucb")
-    monkeypatch.setattr("coterie.policies.auto.learner.fit", fail)
+    monkeypatch.setattr("coterie.policies.auto.auto_policy.fit", fail)
     for t in range(7):
         bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
     bandit.learn(0, "a", 0.0)
@@ -235,12 +235,12 @@ def test_a_doubt_that_fails_is_made_anew(monkeypatch: pytest.MonkeyPatch) -> Non
 
     bandit, other = (make(policy="lk-gp-ucb", pending="hallucinate") for _ in range(2))
     bandit.decide(0)
-    doubt = bandit._learned.policy.doubt
+    doubt = bandit._learned.policy.pending_model
     with monkeypatch.context() as patch:
         patch.setattr(type(doubt), "learn", fail)
         bandit.decide(0)
     assert bandit.n_pending == bandit.n_decisions == 2
-    assert bandit._learned.policy.doubt is None
+    assert bandit._learned.policy.pending_model is None
     last = other.decide_many([0, 0, 0])[2]
     assert bandit.decide(0).std == pytest.approx(last.std, rel=1e-9)
 
@@ -265,7 +265,7 @@ def test_a_slip_that_is_replaced_leaves_no_trace(policy: str, n_rewards: int) ->
         for bandit, value in ((slipped, 1.7e18 if t == 3 else reward), (other, reward)):
             bandit.reward(bandit.decide(t % 6, ["abcde"[t % 5]]).id, value)
     slipped.reward(3, rewards[3], replace=True)
-    other._learned.learn_anew(None)
+    other._learned.relearn(None)
     for user in range(6):
         found, expected = (np.array(list(each.predict(user).values())) for each in (slipped, other))
         np.testing.assert_allclose(found, expected, rtol=1e-9)

@@ -145,9 +145,9 @@ def test_what_was_learned_stays_when_those_who_leave_take_most_rewards_along(tmp
         bandit.learn("bo" if number < 8 else "dee", "abcdef"[number % 6], float(number % 2))
     assert bandit._learned.policy.fits
     bandit.remove_user("bo")
-    before = (bandit._learned.policy.kept() or {})["hyper"]
+    before = (bandit._learned.policy.hyperparameters() or {})["hyper"]
     bandit.learn("ana", "b", 1.0)
-    assert (bandit._learned.policy.kept() or {})["hyper"] == before
+    assert (bandit._learned.policy.hyperparameters() or {})["hyper"] == before
     bandit.save(tmp_path / "b")
     assert Bandit.load(tmp_path / "b").predict("ana") == bandit.predict("ana")
 
@@ -291,7 +291,7 @@ def test_a_file_of_format_2_that_version_0_1_wrote_stays_loadable() -> None:
     assert (bandit.n_decisions, bandit.n_rewards, bandit.n_pending) == (41, 32, 9)
     fresh = Bandit(graph=bandit.graph, arms=bandit.arms, seed=bandit._seed)
     fresh._learned.events = bandit._learned.events
-    fresh._learned.learn_anew(None)
+    fresh._learned.relearn(None)
     for user in bandit.graph.users:
         assert bandit.predict(user)["a"] == pytest.approx(fresh.predict(user)["a"], rel=1e-9)
 

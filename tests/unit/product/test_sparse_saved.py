@@ -60,7 +60,7 @@ def test_what_waits_for_rewards_is_doubted_the_same_on_a_graph_that_has_grown(tm
     for number in range(6):
         one, two = saved.decide(number), loaded.decide(number)
         assert (one.arm, one.score) == (two.arm, two.score)
-    doubt = loaded._learned.policy.doubt
+    doubt = loaded._learned.policy.pending_model
     assert doubt is not None
     assert doubt.kernel is loaded._learned.policy.model.kernel
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coterie.policies.making.recipes import RECIPES
+from coterie.policies.factory.recipes import RECIPES
 from coterie.runs.report.style import FREE_COLOURS, KNOWN, finish, look, looks, new_figure, plain, save_figure
 
 MAIN = (

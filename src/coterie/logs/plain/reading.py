@@ -7,10 +7,10 @@ from typing import Any
 from coterie.errors import InputError
 from coterie.kernels import ArmPool
 from coterie.logs.log import Log
-from coterie.logs.plain.choices import read_choices
-from coterie.logs.plain.faults import EnoughError, Faults
-from coterie.logs.plain.happened import read_events, read_had
-from coterie.logs.plain.people import read_graph
+from coterie.logs.plain.arms_table import read_choices
+from coterie.logs.plain.events_table import read_events, read_had
+from coterie.logs.plain.row_errors import EnoughError, Faults
+from coterie.logs.plain.users_table import read_graph
 
 
 def read_log(folder: str | Path) -> Log:

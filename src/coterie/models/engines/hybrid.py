@@ -12,7 +12,7 @@ from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.grid import GridModel, require_grid_memory
-from coterie.models.engines.kinds import merged
+from coterie.models.engines.merged_users import merged
 from coterie.models.need import require_pool
 
 

@@ -46,7 +46,7 @@ class Sites(NamedTuple):
         return self.pull / self.precision
 
 
-class Belief(NamedTuple):
+class LogitBelief(NamedTuple):
     """Mean and variance of f at each pair, and log det(I + K precision)."""
 
     mean: Array
@@ -83,7 +83,7 @@ def probabilities(mean: Array, std: Array) -> tuple[Array, Array]:
     return expected, np.sqrt(np.maximum((values - expected[:, None]) ** 2 @ _WEIGHTS, 0.0))
 
 
-def settled(gram: Array, trials: Trials, start: Sites | None = None) -> tuple[Sites, Belief]:
+def settled(gram: Array, trials: Trials, start: Sites | None = None) -> tuple[Sites, LogitBelief]:
     """Returns the sites, and the belief they give. O(k^3) a pass for k pairs.
 
     A pass goes from the sites towards those that the belief calls for. It goes back half of the way while the bound
@@ -120,7 +120,7 @@ def settled(gram: Array, trials: Trials, start: Sites | None = None) -> tuple[Si
     return sites, belief
 
 
-def believed(gram: Array, sites: Sites) -> Belief:
+def believed(gram: Array, sites: Sites) -> LogitBelief:
     """Returns the belief at the pairs, given the sites."""
     root = np.sqrt(sites.precision)
     inner = root[:, None] * gram * root
@@ -129,10 +129,10 @@ def believed(gram: Array, sites: Sites) -> Belief:
     solved = solve_triangular(factor, root[:, None] * gram, lower=True, check_finite=False)
     mean = gram @ sites.pull - solved.T @ (solved @ sites.pull)
     variance = np.maximum(gram.diagonal() - np.einsum("ij,ij->j", solved, solved), 0.0)
-    return Belief(mean, variance, 2.0 * float(np.log(factor.diagonal()).sum()))
+    return LogitBelief(mean, variance, 2.0 * float(np.log(factor.diagonal()).sum()))
 
 
-def bound(belief: Belief, sites: Sites, trials: Trials) -> float:
+def bound(belief: LogitBelief, sites: Sites, trials: Trials) -> float:
     """Returns E[log p(rewards | f)] - KL(belief, prior), which the log evidence of the trials exceeds by little.
 
     At settled sites its slope in the hyperparameters is that of the sites' Gaussian evidence with the sites held.
@@ -157,7 +157,7 @@ def _by_itself(trials: Trials) -> Sites:
     return Sites(precision, precision * (np.log(share / (1.0 - share)) - trials.level))
 
 
-def _called_for(belief: Belief, trials: Trials) -> Sites:
+def _called_for(belief: LogitBelief, trials: Trials) -> Sites:
     """Returns the sites that a belief calls for."""
     values = expit(_at_nodes(belief.mean + trials.level, np.sqrt(belief.variance)))
     expected, slope = values @ _WEIGHTS, (values * (1.0 - values)) @ _WEIGHTS
@@ -165,7 +165,7 @@ def _called_for(belief: Belief, trials: Trials) -> Sites:
     return Sites(precision, precision * belief.mean + trials.successes - trials.counts * expected)
 
 
-def _change(before: Belief, after: Belief) -> float:
+def _change(before: LogitBelief, after: LogitBelief) -> float:
     """Returns the largest change of a logit's mean, in stds, or of the logarithm of its variance."""
     least = np.finfo(np.float64).tiny
     old, new = np.maximum(before.variance, least), np.maximum(after.variance, least)

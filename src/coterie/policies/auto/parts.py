@@ -115,7 +115,7 @@ class Density(NamedTuple):
         return float(self.weights @ g), -float(self.weights @ (ridge * g * g))
 
 
-class Spectrum(NamedTuple):
+class SpectrumParts(NamedTuple):
     """Eigenvalues and eigenvectors of a Laplacian.
 
     Attributes:
@@ -148,13 +148,13 @@ class Parts:
         products: Of arms, over the mean square of all.
     """
 
-    spectrum: Spectrum
+    spectrum: SpectrumParts
     density: Density
     squared_distance: Array
     products: Array
 
     @classmethod
-    def made(cls, spectrum: Spectrum, density: Density, features: Array, mean_square: float) -> Self:
+    def made(cls, spectrum: SpectrumParts, density: Density, features: Array, mean_square: float) -> Self:
         """Returns the parts for some users and the features of some arms; `mean_square` is that of all arms."""
         products = features @ features.T
         products = products / mean_square if mean_square > 0 else products

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from coterie.errors import FAILURES
 from coterie.models import Model
-from coterie.policies.auto.ahead import Ahead
+from coterie.policies.auto.background import BackgroundModel
 from coterie.policies.auto.parts import Hyper
 
 Reward = tuple[int, Any, float]
@@ -64,14 +64,14 @@ class PendingFit:
         self.started, self.due, self.history = started, due, history
         self.later: list[Reward] = []
         self._find, self._make = find, make
-        self._work: Ahead[Found] | None = None
+        self._work: BackgroundModel[Found] | None = None
         if begins:
             self.begin()
 
     def begin(self) -> None:
         """Lets it be computed, if it is not already."""
         if self._work is None:
-            self._work = Ahead(self._find, partial(_made, self._make, self.history))
+            self._work = BackgroundModel(self._find, partial(_made, self._make, self.history))
             for reward in self.later:
                 self._work.follow(partial(_learn, reward))
 
@@ -98,7 +98,7 @@ class PendingFit:
         """Returns what was found and the model, which knows every reward; waits, and raises what went wrong."""
         return self._begun().finish()
 
-    def _begun(self) -> Ahead[Found]:
+    def _begun(self) -> BackgroundModel[Found]:
         self.begin()
         assert self._work is not None
         return self._work

@@ -18,7 +18,7 @@ BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # so many samples at most, of so many pa
 Index = NDArray[np.intp]
 
 
-class Sample(NamedTuple):
+class PairSample(NamedTuple):
     """What a fit looks at.
 
     Attributes:
@@ -32,7 +32,7 @@ class Sample(NamedTuple):
     places: Index
 
 
-def draw_samples(graph: UserGraph, history: History, rng: np.random.Generator) -> list[Sample]:
+def draw_samples(graph: UserGraph, history: History, rng: np.random.Generator) -> list[PairSample]:
     """Returns all pairs as one sample, or where they are many some samples of users with all their pairs.
 
     The more pairs, the more samples: what a fit costs stays in proportion to what the decisions before it did.
@@ -40,9 +40,9 @@ def draw_samples(graph: UserGraph, history: History, rng: np.random.Generator) -
     users = history.user_array()
     if len(users) <= BLOCK_PAIRS:
         chosen, places = np.unique(users, return_inverse=True)
-        return [Sample(chosen, np.arange(len(users)), places)]
+        return [PairSample(chosen, np.arange(len(users)), places)]
     counts = np.bincount(users, minlength=graph.n_users)
-    numbers, out = np.full(graph.n_users, -1), list[Sample]()
+    numbers, out = np.full(graph.n_users, -1), list[PairSample]()
     free = counts > 0
     for _ in range(min(BLOCKS, len(users) // BLOCK_PAIRS)):
         chosen = _gathered(graph.weights, counts * free, rng)
@@ -53,7 +53,7 @@ def draw_samples(graph: UserGraph, history: History, rng: np.random.Generator) -
         rows = np.flatnonzero(numbers[users] >= 0)
         rows = rows[np.argsort(numbers[users[rows]], kind="stable")][:BLOCK_PAIRS]
         kept = chosen[: numbers[users[rows[-1]]] + 1]
-        out.append(Sample(kept, rows, numbers[users[rows]]))
+        out.append(PairSample(kept, rows, numbers[users[rows]]))
         numbers[chosen] = -1
     return out
 

@@ -10,9 +10,9 @@ from coterie.contracts import ArmId, Array
 from coterie.errors import CandidatesError, ParameterError, listed
 from coterie.kernels import ArmPool
 from coterie.logs.log import Log
-from coterie.problems.checks import choice, whole
 from coterie.problems.recorded.others import Others
 from coterie.problems.rounds import Round
+from coterie.problems.setting_rules import choice, whole
 from coterie.problems.streams import stream
 
 Negatives: TypeAlias = Literal["uniform", "popularity"]

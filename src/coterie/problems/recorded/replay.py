@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from coterie.contracts import ArmId
 from coterie.errors import CandidatesError, ParameterError, listed
 from coterie.logs.log import Events, Log
-from coterie.problems.checks import whole
 from coterie.problems.recorded.one_positive import pool_of
 from coterie.problems.rounds import Round
+from coterie.problems.setting_rules import whole
 
 
 class Replay:

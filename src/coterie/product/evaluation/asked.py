@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.errors.checks import check_whole
-from coterie.product.checks import check_all_binary
+from coterie.product.bandit_checks import check_all_binary
 from coterie.product.evaluation.estimators import ESTIMATORS
 from coterie.product.evaluation.logged import Logged
 

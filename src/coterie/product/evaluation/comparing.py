@@ -12,7 +12,7 @@ from coterie.product.evaluation.evaluating import measured
 from coterie.product.evaluation.judging import Measured
 from coterie.product.evaluation.logged import Logged
 from coterie.product.evaluation.report import Evaluation, in_words, trusted, warned
-from coterie.product.inputs.arms import as_arm_pool
+from coterie.product.inputs.arm_inputs import as_arm_pool
 
 
 @dataclass(frozen=True, slots=True)

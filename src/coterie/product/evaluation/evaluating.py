@@ -10,7 +10,7 @@ from coterie.errors import ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.policies import Policy, make_policy
-from coterie.policies.making.recipes import RECIPES
+from coterie.policies.factory.recipes import RECIPES
 from coterie.product.evaluation.asked import N_DRAWS, Asked, Progress, Target, check_binary, silent
 from coterie.product.evaluation.cautions import doubts, drifts, few, tiny_propensities
 from coterie.product.evaluation.estimators import NEED_A_MODEL, Sample
@@ -25,7 +25,7 @@ from coterie.product.evaluation.targets import (
     replay_learning,
     taught,
 )
-from coterie.product.inputs.arms import as_arm_pool
+from coterie.product.inputs.arm_inputs import as_arm_pool
 
 
 def evaluate(

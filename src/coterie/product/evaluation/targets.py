@@ -13,7 +13,7 @@ from coterie.policies import Policy
 from coterie.product.evaluation.asked import Progress, silent
 from coterie.product.evaluation.estimators import Terms, accepted
 from coterie.product.evaluation.logged import Index, Logged
-from coterie.product.events import Events
+from coterie.product.events import RewardEvents
 
 KEPT = 2**23  # numbers remembered, for logs that show the same candidates again
 TOLD = 100  # decisions from one word on progress to the next
@@ -40,7 +40,7 @@ def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
         users = [policy.graph.user_at(row) for row in log.users.tolist()]
         policy.update_many(users, [policy.arms.ids[row] for row in log.arms.tolist()], rewards.tolist())
         return policy
-    events = Events.of(log.users, log.arms, rewards)
+    events = RewardEvents.of(log.users, log.arms, rewards)
     policy.relearn(events.history(np.ones(len(log)), policy.model))
     return policy
 

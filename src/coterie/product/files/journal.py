@@ -29,10 +29,10 @@ import scipy
 from coterie.contracts import VERSION
 from coterie.errors import JournalError
 from coterie.kernels import ArmPool
-from coterie.policies.naming import as_list
+from coterie.policies.ids import as_list
 from coterie.product.decision import Decision, decision_number
 from coterie.product.files.atomic import lock
-from coterie.product.inputs.arms import as_arm_pool
+from coterie.product.inputs.arm_inputs import as_arm_pool
 
 if TYPE_CHECKING:
     from coterie.product.bandit import Bandit

@@ -38,7 +38,7 @@ def replay(snapshot: str | Path, journal: str | Path, *, decision: int) -> Decis
             "a replay goes forward",
             "Use an earlier snapshot",
         )
-    lines = Lines(Path(journal))
+    lines = JournalLines(Path(journal))
     for made in lines.made_again(bandit, clock):
         for each in made:
             if each.id == decision:
@@ -66,7 +66,7 @@ def load_with_journal(path: Path, journal: Path, *, clock: Callable[[], float]) 
 def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
     journal = Journal(path)  # first, so that nobody adds a line meanwhile
     try:
-        lines = Lines(path)
+        lines = JournalLines(path)
         for _ in lines.made_again(bandit, clock):
             pass
         journal.cut(End(lines.n_changes, journal.end.n_bytes if lines.torn_at is None else lines.torn_at))
@@ -84,7 +84,7 @@ def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
         raise
 
 
-class Lines:
+class JournalLines:
     """The lines of a journal, read one by one.
 
     Attributes:

@@ -10,9 +10,9 @@ from coterie.errors import CoterieError, JournalError, MemoryLimitError, Missing
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
-from coterie.policies.making.recipes import RECIPES
+from coterie.policies.factory.recipes import RECIPES
 from coterie.product.bandit import Bandit
-from coterie.product.files.checked.agreement import check_agreement
+from coterie.product.files.checked.cross_checks import check_agreement
 from coterie.product.files.checked.schema import read_saved
 from coterie.product.files.container import broken, read_container, write_container
 

@@ -10,7 +10,7 @@ from coterie.contracts import ArmId, Array, UserId
 from coterie.models import Model
 from coterie.policies.auto import BernoulliPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
-from coterie.product.events import Events
+from coterie.product.events import RewardEvents
 from coterie.product.learned import Learned
 
 SHOWN = 5  # users and arms named in the text; the attributes hold all
@@ -106,7 +106,7 @@ def explained(learned: Learned, user: int, arm: int, mean: float, std: float) ->
 
 
 def contributions(
-    model: Model, events: Events, weights: Array, *, user: int, arm: int, level: float
+    model: Model, events: RewardEvents, weights: Array, *, user: int, arm: int, level: float
 ) -> tuple[Array, float]:
     """Returns what each reward adds to the mean of a pair, and the mean that the user's own rewards alone would give.
 
@@ -125,7 +125,7 @@ def contributions(
 
 
 def logit_contributions(
-    policy: BernoulliPolicy, events: Events, weights: Array, *, user: int, arm: int
+    policy: BernoulliPolicy, events: RewardEvents, weights: Array, *, user: int, arm: int
 ) -> tuple[Array, float, float]:
     """Returns what each reward adds to the logit of a pair, the probability from own rewards alone, and the logit.
 

@@ -15,12 +15,12 @@ from coterie.errors.extras import require_extra
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.models import History
-from coterie.policies.auto.binary import BernoulliEvidence, level_of, logit_prior
+from coterie.policies.auto.bernoulli_policy import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
-from coterie.policies.auto.fitting import THOROUGH, Prior, fit
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
-from coterie.policies.auto.sampling import Sample, draw_samples
+from coterie.policies.auto.prior import THOROUGH, Prior, fit
+from coterie.policies.auto.sampling import PairSample, draw_samples
 from coterie.policies.auto.statistics import centre_and_variance, noise_share_of
 
 PERMUTATIONS = 199
@@ -217,18 +217,20 @@ def make_report(
 def _best_bernoulli(graph: UserGraph, *, arms: ArmPool, history: History) -> float:
     if not len(history):
         return 0.0
-    ground = Neighbourhoods(graph, arms)
-    likely, prior = BernoulliEvidence(ground.parts, history, level_of(history)), logit_prior(ground)
+    context = FitContext(graph, arms)
+    likely, prior = BernoulliEvidence(context.parts, history, level_of(history)), logit_prior(context)
     return fit(likely, prior, prior.centre, steps=THOROUGH)[1]
 
 
-def _best_gaussian(graph: UserGraph, *, arms: ArmPool, history: History, samples: list[Sample] | None = None) -> float:
+def _best_gaussian(
+    graph: UserGraph, *, arms: ArmPool, history: History, samples: list[PairSample] | None = None
+) -> float:
     if samples is None:
         return 0.0
-    ground = Neighbourhoods(graph, arms)
+    context = FitContext(graph, arms)
     variance = centre_and_variance(history)[1]
-    prior = Prior.of(ground, variance, noise_share=noise_share_of(history, variance))
-    evidence = Together([ground.sampled_evidence(history, each) for each in samples])
+    prior = Prior.of(context, variance, noise_share=noise_share_of(history, variance))
+    evidence = Together([context.sampled_evidence(history, each) for each in samples])
     return fit(evidence, prior, prior.centre, steps=THOROUGH)[1]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 from coterie.errors.extras import require_extra
 from coterie.logs import read_log
+from coterie.runs.diagnosis.answers import console_lines
 from coterie.runs.diagnosis.diagnosis import SIM_ROUNDS, diagnose
 from coterie.runs.diagnosis.page import write_diagnosis
-from coterie.runs.diagnosis.words import console_lines
 
 
 def add_diagnose(commands: Any, *, natural: Callable[[str], int], positive: Callable[[str], int]) -> None:

@@ -10,11 +10,11 @@ import numpy as np
 from coterie.kernels import ArmPool
 from coterie.logs.log import Floats, Log
 from coterie.models import History
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
-from coterie.policies.auto.sampling import Sample
+from coterie.policies.auto.fit_context import FitContext
+from coterie.policies.auto.sampling import PairSample
 from coterie.problems.recorded.one_positive import can_ask_for_positives
-from coterie.runs.diagnosis.evidence import Fitted, fit_parts
-from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_dimension, feature_report
+from coterie.runs.diagnosis.feature_value import FeatureReport, Sampled, effective_dimension, feature_report
+from coterie.runs.diagnosis.graph_evidence import Fitted, fit_parts
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
 from coterie.runs.diagnosis.neighbourhoods import EvidenceSample, communities, look
 from coterie.runs.diagnosis.outcomes import Kind, Outcomes, outcomes_of
@@ -180,19 +180,19 @@ def _kernel_and_payoff(
 ) -> tuple[Kernel | None, Payoff | None]:
     if not isinstance(log.arms, ArmPool):
         return None, None
-    ground = Neighbourhoods(log.graph, log.arms, seed=seed)
+    context = FitContext(log.graph, log.arms, seed=seed)
     seen = look(log, outcomes, seed=seed, liked=question == "liked")
     say(f"evidence: {len(seen.history):,} pairs of {seen.n_users:,} users")
-    kernel = _kernel(ground, seen, log.arms)
+    kernel = _kernel(context, seen, log.arms)
     if not log.graph.n_edges:
         return kernel, None
     say(f"pay-off: {SIM_TRUTHS} truths, {rounds:,} rounds each, with and without the graph")
-    return kernel, _payoff(log, ground, kernel.fitted, outcomes, seed, rounds)
+    return kernel, _payoff(log, context, kernel.fitted, outcomes, seed, rounds)
 
 
-def _kernel(ground: Neighbourhoods, seen: EvidenceSample, arms: ArmPool) -> Kernel:
-    fitted = fit_parts(ground, seen)
-    sampled = Sampled.of(ground, seen.history, seen.together(AT_ONCE), fitted.centre)
+def _kernel(context: FitContext, seen: EvidenceSample, arms: ArmPool) -> Kernel:
+    fitted = fit_parts(context, seen)
+    sampled = Sampled.of(context, seen.history, seen.together(AT_ONCE), fitted.centre)
     means, counts = seen.history.mean_array(), seen.history.count_array()
     scatter = float(counts @ (means - fitted.centre) ** 2 + np.sum(seen.history.scatters))
     return Kernel(
@@ -201,14 +201,14 @@ def _kernel(ground: Neighbourhoods, seen: EvidenceSample, arms: ArmPool) -> Kern
         n_users=seen.n_users,
         n_pairs=len(seen.history),
         n_zeros=seen.n_zeros,
-        median_distance=ground.median_distance,
+        median_distance=context.median_distance,
         reward_var=scatter / float(counts.sum()),
         eigenvalues=sampled.eigenvalues(fitted.hyper),
         features=feature_report(sampled, fitted.hyper, arms),
     )
 
 
-def _payoff(log: Log, ground: Neighbourhoods, fitted: Fitted, outcomes: Outcomes, seed: int, rounds: int) -> Payoff:
+def _payoff(log: Log, context: FitContext, fitted: Fitted, outcomes: Outcomes, seed: int, rounds: int) -> Payoff:
     """Returns what comes of rounds with some communities of users and some of the arms that events have."""
     rng = np.random.default_rng([seed, 1])
     users = communities(log.graph, SIM_USERS, SIM_COMMUNITIES, rng)
@@ -216,8 +216,8 @@ def _payoff(log: Log, ground: Neighbourhoods, fitted: Fitted, outcomes: Outcomes
     one_each = History()
     for arm in arms.tolist():
         one_each.add(arm, int(users[0]), arm, 0.0)
-    sample = Sample(users, np.arange(len(arms)), np.zeros(len(arms), dtype=np.intp))
-    kernel = ground.sampled_evidence(one_each, sample).parts.kernel(fitted.hyper)
+    sample = PairSample(users, np.arange(len(arms)), np.zeros(len(arms), dtype=np.intp))
+    kernel = context.sampled_evidence(one_each, sample).parts.kernel(fitted.hyper)
     shown = int(np.clip(_shown(log), min(2, len(arms)), len(arms)))
     noise_var = fitted.hyper.noise_var
     return simulate(kernel, noise_var, rounds=rounds, n_candidates=shown, n_truths=SIM_TRUTHS, seed=seed)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from coterie.graphs import UserGraph
 from coterie.logs.log import Floats, Ints, Log
 from coterie.models import History
-from coterie.policies.auto.sampling import Sample
+from coterie.policies.auto.sampling import PairSample
 from coterie.runs.diagnosis.outcomes import Outcomes
 
 BLOCKS, BALLS, BALL_PAIRS, USER_PAIRS = 5, 3, 160, 20
@@ -26,7 +26,7 @@ class EvidenceSample:
     """
 
     history: History
-    blocks: list[Sample]
+    blocks: list[PairSample]
     n_zeros: int
 
     @property
@@ -34,14 +34,14 @@ class EvidenceSample:
         """How many users they have in all."""
         return sum(len(block.users) for block in self.blocks)
 
-    def together(self, most: int) -> Sample:
+    def together(self, most: int) -> PairSample:
         """Returns the first blocks as one, up to so many pairs; the first is in it anyway."""
         ends = np.cumsum([len(block.rows) for block in self.blocks])
         kept = self.blocks[: max(1, int(np.searchsorted(ends, most, side="right")))]
         offsets = np.cumsum([0, *(len(block.users) for block in kept)])
         places = [block.places + offset for block, offset in zip(kept, offsets[:-1], strict=True)]
         rows, users = [block.rows for block in kept], [block.users for block in kept]
-        return Sample(np.concatenate(users), np.concatenate(rows), np.concatenate(places))
+        return PairSample(np.concatenate(users), np.concatenate(rows), np.concatenate(places))
 
 
 def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> EvidenceSample:
@@ -73,7 +73,7 @@ def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> Evi
                 )
             sizes.append(len(history) - before)
         places = np.repeat(np.arange(len(users)), sizes)
-        blocks.append(Sample(users, np.arange(begun, len(history)), places))
+        blocks.append(PairSample(users, np.arange(begun, len(history)), places))
     return EvidenceSample(history=history, blocks=blocks, n_zeros=n_zeros)
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from coterie.runs.diagnosis.diagnosis import Diagnosis
-from coterie.runs.diagnosis.pictures import draw_diagnosis
-from coterie.runs.diagnosis.words import (
+from coterie.runs.diagnosis.answers import (
     DIMENSION,
     evidence_words,
     homophily_words,
@@ -13,6 +11,8 @@ from coterie.runs.diagnosis.words import (
     suggestions,
     verdict,
 )
+from coterie.runs.diagnosis.diagnosis import Diagnosis
+from coterie.runs.diagnosis.pictures import draw_diagnosis
 from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
 from coterie.runs.report.tables import TextTable

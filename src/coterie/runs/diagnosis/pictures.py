@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
-from coterie.runs.diagnosis.evidence import CLEAR
+from coterie.runs.diagnosis.graph_evidence import CLEAR
 from coterie.runs.diagnosis.homophily import Alike
 from coterie.runs.diagnosis.payoff import CLEARLY, Payoff
 from coterie.runs.report.figures import Picture

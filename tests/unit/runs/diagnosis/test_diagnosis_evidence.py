@@ -9,9 +9,9 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import Events, Log, Pairs
 from coterie.policies.auto.evidence import Together
-from coterie.policies.auto.fitting import Prior
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
-from coterie.runs.diagnosis.evidence import CLEAR, Fitted, Without, firm_prior, fit_parts, handed
+from coterie.policies.auto.fit_context import FitContext
+from coterie.policies.auto.prior import Prior
+from coterie.runs.diagnosis.graph_evidence import CLEAR, Fitted, Without, firm_prior, fit_parts, handed
 from coterie.runs.diagnosis.neighbourhoods import (
     BALL_PAIRS,
     BALLS,
@@ -27,7 +27,7 @@ from planted import planted_log, with_users_permuted
 
 def fitted(log: Log) -> Fitted:
     assert isinstance(log.arms, ArmPool)
-    return fit_parts(Neighbourhoods(log.graph, log.arms), look(log, outcomes_of(log), seed=0))
+    return fit_parts(FitContext(log.graph, log.arms), look(log, outcomes_of(log), seed=0))
 
 
 def test_a_planted_graph_is_clear_and_a_permuted_one_is_not() -> None:
@@ -55,10 +55,10 @@ def test_users_of_one_taste_need_the_common_part() -> None:
 def test_together_is_the_sum_and_without_ignores_one_part() -> None:
     log = planted_log(n_users=60, each=12)
     assert isinstance(log.arms, ArmPool)
-    ground, seen = Neighbourhoods(log.graph, log.arms), look(log, outcomes_of(log), seed=0)
-    each = [ground.sampled_evidence(seen.history, block) for block in seen.blocks]
+    context, seen = FitContext(log.graph, log.arms), look(log, outcomes_of(log), seed=0)
+    each = [context.sampled_evidence(seen.history, block) for block in seen.blocks]
     assert len(each) > 1
-    prior = Prior.of(ground, 1.0)
+    prior = Prior.of(context, 1.0)
     point = np.array(prior.centre)
     value, gradient = Together(each).value_and_gradient(point)
     assert value == pytest.approx(sum(part.value_and_gradient(point)[0] for part in each))
@@ -157,7 +157,7 @@ def test_a_community_keeps_its_links_to_itself_and_several_are_apart() -> None:
 def test_a_part_that_goes_hands_its_variance_on() -> None:
     log = planted_log(n_users=40, each=6)
     assert isinstance(log.arms, ArmPool)
-    prior = Prior.of(Neighbourhoods(log.graph, log.arms), 1.0)
+    prior = Prior.of(FitContext(log.graph, log.arms), 1.0)
     hyper = prior.centre
     assert np.exp(handed(hyper, "graph", prior).own) == pytest.approx(np.exp(hyper.graph) + np.exp(hyper.own))
     short, long = handed(hyper, "own", prior), handed(hyper, "common", prior)
@@ -168,7 +168,7 @@ def test_a_part_that_goes_hands_its_variance_on() -> None:
 def test_length_scale_and_noise_have_less_room_than_before() -> None:
     log = planted_log(n_users=40, each=6)
     assert isinstance(log.arms, ArmPool)
-    prior = Prior.of(Neighbourhoods(log.graph, log.arms), 1.0)
+    prior = Prior.of(FitContext(log.graph, log.arms), 1.0)
     firm = firm_prior(prior)
     assert firm.centre == prior.centre
     assert firm.spread.noise <= 1.0

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from coterie.kernels import ArmPool
-from coterie.policies.auto.fitting import Prior
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
-from coterie.runs.diagnosis.features import FeatureReport, Sampled, effective_dimension, feature_report
+from coterie.policies.auto.prior import Prior
+from coterie.runs.diagnosis.feature_value import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.neighbourhoods import look
 from coterie.runs.diagnosis.outcomes import outcomes_of
 from planted import planted_log
@@ -19,19 +19,19 @@ LOW = log(0.1)
 
 
 @pytest.fixture(scope="module")
-def ground() -> tuple[Neighbourhoods, Sampled, Hyper, ArmPool]:
+def context() -> tuple[FitContext, Sampled, Hyper, ArmPool]:
     world = planted_log(n_users=40, each=8)
     assert isinstance(world.arms, ArmPool)
-    made = Neighbourhoods(world.graph, world.arms)
+    made = FitContext(world.graph, world.arms)
     seen = look(world, outcomes_of(world), seed=0)
     hyper = Prior.of(made, 3.0).centre._replace(linear=2.0, noise=log(0.1))
     return made, Sampled.of(made, seen.history, seen.together(10_000), 0.25), hyper, world.arms
 
 
 def test_log_evidence_is_that_of_the_fit_but_for_constants(
-    ground: tuple[Neighbourhoods, Sampled, Hyper, ArmPool],
+    context: tuple[FitContext, Sampled, Hyper, ArmPool],
 ) -> None:
-    made, sampled, hyper, _ = ground
+    made, sampled, hyper, _ = context
     world = planted_log(n_users=40, each=8)
     seen = look(world, outcomes_of(world), seed=0)
     theirs = made.sampled_evidence(seen.history, seen.together(10_000), 0.25)
@@ -42,18 +42,18 @@ def test_log_evidence_is_that_of_the_fit_but_for_constants(
 
 
 def test_effective_dimension_is_the_trace_of_what_is_explained(
-    ground: tuple[Neighbourhoods, Sampled, Hyper, ArmPool],
+    context: tuple[FitContext, Sampled, Hyper, ArmPool],
 ) -> None:
-    _, sampled, hyper, _ = ground
+    _, sampled, hyper, _ = context
     covariance = sampled.covariance(sampled.parts.kernel(hyper))
     explained = np.linalg.solve(covariance + hyper.noise_var * np.eye(len(covariance)), covariance)
     assert effective_dimension(sampled.eigenvalues(hyper)) == pytest.approx(np.trace(explained))
 
 
 def test_features_that_matter_come_first_and_the_dull_one_can_go(
-    ground: tuple[Neighbourhoods, Sampled, Hyper, ArmPool],
+    context: tuple[FitContext, Sampled, Hyper, ArmPool],
 ) -> None:
-    _, sampled, hyper, arms = ground
+    _, sampled, hyper, arms = context
     found = feature_report(sampled, hyper, arms)
     assert set(found.names[:2]) == {"sweet", "hot"}
     assert found.names[2] == "dull"
@@ -77,7 +77,7 @@ def test_features_that_lie_far_from_zero_are_told_apart_as_well() -> None:
     for offset in (1e6, 1e7, 1e8):
         moved = replace(log, arms=ArmPool(grid + offset, feature_names=log.arms.feature_names))
         assert isinstance(moved.arms, ArmPool)
-        made, seen = Neighbourhoods(moved.graph, moved.arms), look(moved, outcomes_of(moved), seed=0)
+        made, seen = FitContext(moved.graph, moved.arms), look(moved, outcomes_of(moved), seed=0)
         hyper = Prior.of(made, 3.0).centre._replace(noise=LOW)
         sampled = Sampled.of(made, seen.history, seen.together(10_000), 0.25)
         found.append(feature_report(sampled, hyper, moved.arms))

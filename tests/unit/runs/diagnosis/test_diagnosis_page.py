@@ -16,10 +16,7 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import Log, Ragged, load_lastfm, write_log
 from coterie.runs.diagnosis import Diagnosis, diagnose, diagnosis
-from coterie.runs.diagnosis.homophily import Alike
-from coterie.runs.diagnosis.page import write_diagnosis
-from coterie.runs.diagnosis.pictures import draw_evidence, draw_features, draw_homophily, draw_payoff
-from coterie.runs.diagnosis.words import (
+from coterie.runs.diagnosis.answers import (
     console_lines,
     evidence_words,
     homophily_words,
@@ -27,6 +24,9 @@ from coterie.runs.diagnosis.words import (
     suggestions,
     verdict,
 )
+from coterie.runs.diagnosis.homophily import Alike
+from coterie.runs.diagnosis.page import write_diagnosis
+from coterie.runs.diagnosis.pictures import draw_evidence, draw_features, draw_homophily, draw_payoff
 from originals import real
 from planted import planted_log, with_users_permuted
 

@@ -10,7 +10,7 @@ from coterie.product.decision import Decision
 from coterie.product.evaluation.command.material import Material, without_edges
 from coterie.product.evaluation.logged import Logged
 from coterie.product.files.journal import Steady
-from coterie.product.files.replaying import Lines
+from coterie.product.files.replaying import JournalLines
 from coterie.product.files.saving import load_bandit
 
 
@@ -25,7 +25,7 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) ->
         journal: The file that was given to the bandit as `journal`.
         graph: Whether to keep the edges.
     """
-    lines, clock = Lines(journal), Steady(lambda: inf, stands=True)
+    lines, clock = JournalLines(journal), Steady(lambda: inf, stands=True)
     rewards, bandit = lines.rewards(), load_bandit(snapshot, clock=clock)
     made = [(each, _chances(each)) for some in lines.made_again(bandit, clock) for each in some if each.id in rewards]
     kept = [(each, chances) for each, chances in made if each.user in bandit.graph.index]

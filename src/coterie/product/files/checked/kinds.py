@@ -95,7 +95,7 @@ class Plain:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class OneOf:
     """One of these texts."""
 
     names: tuple[str, ...]
@@ -179,7 +179,7 @@ class Fields:
 
 
 @dataclass(frozen=True, slots=True)
-class Tagged:
+class TaggedKind:
     """A table whose kind one of its values tells."""
 
     tag: str
@@ -188,7 +188,7 @@ class Tagged:
     def read(self, value: Any, where: str, held: Held) -> Any:
         """Returns the table."""
         tag = value.get(self.tag) if isinstance(value, dict) else None
-        Choice(tuple(self.kinds)).read(tag, f"{where}/{self.tag}", held)
+        OneOf(tuple(self.kinds)).read(tag, f"{where}/{self.tag}", held)
         return self.kinds[str(tag)].read(value, where, held)
 
 

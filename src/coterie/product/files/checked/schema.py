@@ -11,23 +11,23 @@ from coterie.algebra.panels import PANEL
 from coterie.contracts import LARGEST_REWARD
 from coterie.models.choose import OPTIONS as ENGINES_OPTIONS
 from coterie.policies.auto.parts import Hyper
-from coterie.policies.making.engines import FEATURE_OPTIONS
-from coterie.policies.making.registry import OPTION_NAMES
-from coterie.product.checks import LONGEST_WAIT, PENDING, REWARDS
+from coterie.policies.factory.engine_choice import FEATURE_OPTIONS
+from coterie.policies.factory.registry import OPTION_NAMES
+from coterie.product.bandit_checks import LONGEST_WAIT, PENDING, REWARDS
 from coterie.product.files.checked.kinds import (
     FLOATS,
     WHOLES,
-    Choice,
     Either,
     Fields,
     Held,
     Kind,
     ListOf,
     Maybe,
+    OneOf,
     Plain,
     Real,
     Row,
-    Tagged,
+    TaggedKind,
     Values,
     Whole,
 )
@@ -64,11 +64,11 @@ SETTINGS = Fields(
         "expire_after": Maybe(Real(5e-324, LONGEST_WAIT)),
         "forgetting": Real(5e-324, 1),
         "window": Maybe(Whole(1)),
-        "pending": Choice(PENDING),
+        "pending": OneOf(PENDING),
         "min_propensity": Real(0, 1),
         "options": Fields({}, OPTIONS),
     },
-    {"reward": Choice(REWARDS), "likelihood": Choice(("gaussian", "bernoulli")), "wait_for_fits": FLAG},
+    {"reward": OneOf(REWARDS), "likelihood": OneOf(("gaussian", "bernoulli")), "wait_for_fits": FLAG},
 )
 
 # What a model believes
@@ -244,13 +244,13 @@ def engine(*parts: Table, gone: Table | None = None, **optional: Kind) -> Fields
 
 
 STAGES = {name: engine(HYBRID, {"inner": Fields(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
-MODEL = Tagged(
+MODEL = TaggedKind(
     "engine",
     {
         "dense": engine(EVERY, DENSE, scatters=numbers("remembered", least=0)),
         "exact": engine(CONDITIONED, EXACT),
         "grid": engine(CONDITIONED, GRID),
-        "hybrid": Tagged("stage", STAGES),
+        "hybrid": TaggedKind("stage", STAGES),
         "features": engine(CONDITIONED, FEATURES),
         "linear": engine(CONDITIONED, LINEAR),
         "local": engine(CONDITIONED, LOCAL),

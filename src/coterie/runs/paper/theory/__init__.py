@@ -2,14 +2,14 @@
 
 from pathlib import Path
 
-from coterie.runs.paper.parts import draw_parts, run_parts
 from coterie.runs.paper.pictures import Drawn
 from coterie.runs.paper.record import Record, Tell
-from coterie.runs.paper.theory import bounds, clusters, growth, uncertainty
+from coterie.runs.paper.study_parts import draw_parts, run_parts
+from coterie.runs.paper.theory import bounds, clustered_graphs, growth, uncertainty
 
 __all__ = ["draw", "run"]
 
-PARTS = {"clusters": clusters, "growth": growth, "bounds": bounds, "uncertainty": uncertainty}
+PARTS = {"clusters": clustered_graphs, "growth": growth, "bounds": bounds, "uncertainty": uncertainty}
 
 
 def run(quick: bool, tell: Tell) -> Record:

@@ -12,8 +12,8 @@ from coterie.contracts import Array
 from coterie.graphs import make_graph
 from coterie.models import Model
 from coterie.models.engines.groups import GroupsModel
-from coterie.policies.following.estimates import Estimates
-from coterie.policies.following.followers import features_of
+from coterie.policies.adaptation.estimates import Estimates
+from coterie.policies.adaptation.followers import features_of
 
 Index = NDArray[np.intp]
 

@@ -12,10 +12,10 @@ from coterie.kernels import ArmPool, PoolKernel
 from coterie.kernels.arithmetic import squared_distances
 from coterie.logs.log import Floats, Ints
 from coterie.models import History
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper, Parts
-from coterie.policies.auto.sampling import Sample
-from coterie.runs.diagnosis.evidence import CLEAR
+from coterie.policies.auto.sampling import PairSample
+from coterie.runs.diagnosis.graph_evidence import CLEAR
 
 MOST_FEATURES = 100
 SHORTER = (1.0, 0.7, 0.5)  # fewer features lie closer together
@@ -66,11 +66,11 @@ class Sampled:
     counts: Floats
 
     @classmethod
-    def of(cls, ground: Neighbourhoods, history: History, sample: Sample, centre: float) -> "Sampled":
+    def of(cls, context: FitContext, history: History, sample: PairSample, centre: float) -> "Sampled":
         """Returns the pairs of a sample."""
         arm_rows, arms = np.unique(history.arm_array()[sample.rows], return_inverse=True)
         return cls(
-            parts=ground.sampled_evidence(history, sample).parts,
+            parts=context.sampled_evidence(history, sample).parts,
             users=sample.places,
             arms=arms,
             arm_rows=arm_rows,

@@ -53,7 +53,7 @@ class Work(Generic[Found]):
             self.made.set()
 
 
-class Ahead(Generic[Found]):
+class BackgroundModel(Generic[Found]):
     """Makes something, then a model from it, and lets the model follow; nothing is shared with what goes on meanwhile.
 
     What comes out depends on the steps alone, not on how fast the thread is. In a forked process, where no thread comes

@@ -15,12 +15,12 @@ from coterie.product.evaluation.report import answer
 OFTEN = 5.0  # seconds from one line to the next
 
 
-class Lines:
+class TextLines:
     """Progress as lines: one when something begins, then one every five seconds with the time that is left.
 
     Examples:
         >>> now = iter([0.0, 6.0])
-        >>> tell = Lines(sys.stdout, clock=lambda: next(now))
+        >>> tell = TextLines(sys.stdout, clock=lambda: next(now))
         >>> tell("greedy: is asked", 0, 300), tell("greedy: is asked", 100, 300)
         greedy: is asked, 300 decisions
         greedy: is asked, 100 of 300, about 12 s left

@@ -10,7 +10,7 @@ from scipy.spatial.distance import pdist, squareform
 from coterie.contracts import Array
 from coterie.kernels import AllOnes, Green, Heat, Independent, SpectralRBF, UserKernel
 from coterie.models import History, Model
-from coterie.policies.following.followers import features_of
+from coterie.policies.adaptation.followers import features_of
 
 # The appendix of the paper: ridge 0.1 (or the caller's), heat for time 1, eight eigenvectors with the median bandwidth.
 # A learned similarity starts from users who stand alone.

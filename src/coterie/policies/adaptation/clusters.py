@@ -7,8 +7,8 @@ from numpy.typing import NDArray
 
 from coterie.contracts import Array
 from coterie.models import Model
-from coterie.policies.following.estimates import Estimates
-from coterie.policies.following.followers import features_of
+from coterie.policies.adaptation.estimates import Estimates
+from coterie.policies.adaptation.followers import features_of
 
 Mask = NDArray[np.bool_]
 

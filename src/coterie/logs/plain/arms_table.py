@@ -10,9 +10,9 @@ from coterie.kernels import ArmPool
 from coterie.kernels.ranges import RESCALE, check_spread
 from coterie.logs.log import Floats
 from coterie.logs.plain.cells import Batch
-from coterie.logs.plain.faults import Faults, Rows
 from coterie.logs.plain.folder import find_table, open_table
-from coterie.logs.plain.people import Roster
+from coterie.logs.plain.row_errors import Faults, Rows
+from coterie.logs.plain.users_table import Roster
 from coterie.logs.tables import Table
 
 

@@ -13,8 +13,8 @@ from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE,
 from coterie.errors import RewardError
 from coterie.logs.log import Events, Floats, Ints, Pairs, Ragged
 from coterie.logs.plain.cells import Lists, as_lists
-from coterie.logs.plain.faults import Faults, Rows
 from coterie.logs.plain.folder import find_table, open_table
+from coterie.logs.plain.row_errors import Faults, Rows
 
 USER_RULE = "users are those of edges and of the table users"
 USER_REMEDY = "Correct the id, or add it to a table users"

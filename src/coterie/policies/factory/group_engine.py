@@ -7,7 +7,7 @@ from coterie.errors import ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import AllOnes, ArmPool, Independent, UserKernel
 from coterie.kernels.arm_features import MOST_EIGEN
-from coterie.policies.following.joined import ALL_JOINED
+from coterie.policies.adaptation.joined_clusters import ALL_JOINED
 
 Labels = NDArray[np.int64]
 

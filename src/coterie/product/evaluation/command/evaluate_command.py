@@ -9,10 +9,10 @@ from coterie.contracts import VERSION
 from coterie.errors import InputError, ParameterError
 from coterie.logs.plain.reading import read_log
 from coterie.product.evaluation.asked import N_DRAWS, Asked, Target
+from coterie.product.evaluation.command.answer_text import TextLines, as_json
 from coterie.product.evaluation.command.folders import material_of
 from coterie.product.evaluation.command.journals import material_of_journal
 from coterie.product.evaluation.command.material import Material
-from coterie.product.evaluation.command.words import Lines, as_json
 from coterie.product.evaluation.comparing import compare
 from coterie.product.evaluation.estimators import ESTIMATORS
 
@@ -119,7 +119,7 @@ def run_evaluate(options: argparse.Namespace) -> int:
     found = _material(options)
     _check_long(found)
     print("\n".join(_opening(options.log, found)), end="\n\n", flush=True)
-    told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=Lines())
+    told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=TextLines())
     print(told)
     if options.out is not None:
         about = {"coterie": VERSION, "log": str(options.log), "graph": options.graph, "notes": found.notes}

@@ -12,8 +12,8 @@ from coterie.graphs.adjacency import from_pairs
 from coterie.graphs.columns import edge_pair
 from coterie.logs.log import Floats, Ints
 from coterie.logs.plain.cells import Batch, Cells
-from coterie.logs.plain.faults import Faults, Rows
 from coterie.logs.plain.folder import find_table, open_table
+from coterie.logs.plain.row_errors import Faults, Rows
 from coterie.logs.tables import Table
 
 Edges = tuple[Ints, Ints, Floats, Ints]  # user, other, weight, the number of the row

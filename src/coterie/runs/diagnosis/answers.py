@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from math import exp
 
 from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
-from coterie.runs.diagnosis.evidence import CLEAR
+from coterie.runs.diagnosis.graph_evidence import CLEAR
 from coterie.runs.diagnosis.homophily import Alike
 from coterie.runs.diagnosis.neighbourhoods import BALLS, USER_PAIRS
 from coterie.runs.diagnosis.payoff import Payoff

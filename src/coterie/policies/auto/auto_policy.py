@@ -16,15 +16,15 @@ from coterie.models import History, Model
 from coterie.models.base import Replica
 from coterie.policies.auto.evidence import Together, level_of
 from coterie.policies.auto.exploration import expected_visits, explored_widths, rounds_ahead
-from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.pending import Found, PendingFit, pending_of, state_of
+from coterie.policies.auto.prior import Prior, fit
 from coterie.policies.auto.statistics import centre_and_variance, is_constant, noise_share_of
-from coterie.policies.fitting import condition_on, gathered
 from coterie.policies.policy import Policy
+from coterie.policies.reward_batches import condition_on, gathered
 from coterie.policies.rules.scores import Scored, ScoredBatch
-from coterie.policies.same import check_same
+from coterie.policies.saved_check import check_same
 
 FIRST_FIT = 8
 HALFWAY_UNTIL = 1024
@@ -52,20 +52,20 @@ class AutoPolicy(Policy):
     begins anew.
 
     Args:
-        ground: What kernels are made of.
+        context: What kernels are made of.
         hyper: What it starts from.
-        **rest: As for `Policy`; the model is one on `ground.kernel(hyper)`.
+        **rest: As for `Policy`; the model is one on `context.kernel(hyper)`.
 
     Attributes:
         takes_when_ready: Whether fits are taken by whoever asks for them, not when they are due.
         fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
     """
 
-    def __init__(self, *, ground: Neighbourhoods, hyper: Hyper, **rest: Any) -> None:
+    def __init__(self, *, context: FitContext, hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
-        self._ground = ground
-        self._normalised = ground.normalised  # it stays what it was when the policy was made
-        self._scale = ground.scale(hyper)
+        self._context = context
+        self._normalised = context.normalised  # it stays what it was when the policy was made
+        self._scale = context.scale(hyper)
         self._pending: PendingFit | None = None
         self._begun_at = 0  # after how many rewards the last fit began
         self.takes_when_ready = self.fits_are_given = False
@@ -73,11 +73,11 @@ class AutoPolicy(Policy):
         self.centre = 0.0
 
     @property
-    def ground(self) -> Neighbourhoods:
+    def context(self) -> FitContext:
         """What makes kernels of hyperparameters, on the graph as it is now."""
-        if self._ground.graph is not self.graph:
-            self._ground = self._ground.on(self.graph)
-        return self._ground
+        if self._context.graph is not self.graph:
+            self._context = self._context.on(self.graph)
+        return self._context
 
     def describe(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
@@ -122,8 +122,8 @@ class AutoPolicy(Policy):
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
         hyper, scale = Hyper(**state["hyper"]), state["scale"]
         check_same("noise variance", state["model"]["noise_var"], self._noise_of(hyper))
-        check_same("scale", scale, self.ground.scale(hyper))
-        return self._checked_kernel(state, self.ground.kernel(hyper, scale))
+        check_same("scale", scale, self.context.scale(hyper))
+        return self._checked_kernel(state, self.context.kernel(hyper, scale))
 
     def relearn(self, history: History) -> None:
         """Forgets all rewards and learns this history instead, with hyperparameters fitted to it."""
@@ -148,7 +148,7 @@ class AutoPolicy(Policy):
         if len(more):
             more.shift(-self.centre)
             condition_on(self._model, more)
-            self._pending, self.doubt = None, None
+            self._pending, self.pending_model = None, None
             self._refit(self.n_rewards)
         return more.n_observations
 
@@ -159,21 +159,21 @@ class AutoPolicy(Policy):
             self._begin_anew()
         return could
 
-    def settings_are_due(self, t: int) -> bool:
+    def refit_due(self, t: int) -> bool:
         """Returns whether hyperparameters are fitted after so many rewards, or follow the scale of the first ones."""
         return t <= FIRST_FIT or fit_is_due(t)
 
-    def kept(self) -> dict[str, Any]:
+    def hyperparameters(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
         learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
         return learned | {"normalised": self._normalised, "begun_at": self._begun_at}
 
-    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
+    def relearn_with(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph."""
         self._pending = None
         hyper, scale = self._taken_from(kept)
-        self._model.retune(self.ground.kernel(hyper, scale), self._noise_of(hyper))
+        self._model.retune(self.context.kernel(hyper, scale), self._noise_of(hyper))
         history.shift(-kept["centre"])
         self._model.relearn(history)
         self._take_kept(kept, hyper, scale)
@@ -187,13 +187,13 @@ class AutoPolicy(Policy):
         same = graph.changes_since(self.graph) is not None or graph.users[:n_users] == self.graph.users
         if not same:
             return False
-        ground, hyper = self._ground.on(graph), self.hyper
-        hyper = hyper._replace(graph=log(self._scale * ground.mean_gain(hyper.ridge)))
+        context, hyper = self._context.on(graph), self.hyper
+        hyper = hyper._replace(graph=log(self._scale * context.mean_gain(hyper.ridge)))
         try:
-            self._model.retune(ground.kernel(hyper, self._scale), self._noise_of(hyper))
+            self._model.retune(context.kernel(hyper, self._scale), self._noise_of(hyper))
         except FAILURES:
             return False
-        self._ground, self.hyper, self.doubt = ground, hyper, None
+        self._context, self.hyper, self.pending_model = context, hyper, None
         self._take_graph(graph)
         self._begin_anew()
         return True
@@ -237,7 +237,7 @@ class AutoPolicy(Policy):
             pending.follow((row, column, value - self.centre))
             if t >= pending.due and not self.takes_when_ready:
                 self._take(pending)
-        elif self.settings_are_due(t) and t != self._last_fit():
+        elif self.refit_due(t) and t != self._last_fit():
             if t < FIRST_FIT:
                 self._refit(t)
             elif not is_constant(self._model.history):
@@ -257,7 +257,7 @@ class AutoPolicy(Policy):
         history = self._model.history
         prior = self._prior(centre_and_variance(history)[1])
         seen = deepcopy(history.state())  # the history goes on changing
-        find = partial(_found, self.ground, seen, t, prior, self.hyper if self.fits else prior.centre)
+        find = partial(_found, self.context, seen, t, prior, self.hyper if self.fits else prior.centre)
         due, self._begun_at = t + max(t // LATER, 1), t
         return PendingFit(t, due, seen, find, self._maker(), begins=not self.fits_are_given)
 
@@ -268,7 +268,7 @@ class AutoPolicy(Policy):
 
     def _maker(self) -> Callable[[Hyper, dict[str, Any]], Model | None]:
         """Returns what makes a model of hyperparameters and rewards; a thread calls it, and knows nothing of this."""
-        return partial(_made, self.ground, self._model.replica())
+        return partial(_made, self.context, self._model.replica())
 
     def _take(self, pending: PendingFit) -> None:
         """Takes the model that was made meanwhile; if that failed, the one in use stays."""
@@ -277,7 +277,7 @@ class AutoPolicy(Policy):
             self._check_replayed()
             (hyper, shift), model = pending.finish()
             if model is None:
-                self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-shift)
+                self._model.retune(self.context.kernel(hyper), self._noise_of(hyper), shift=-shift)
             else:
                 self._model = model
         except FAILURES as refusal:
@@ -293,8 +293,8 @@ class AutoPolicy(Policy):
         try:
             self._check_replayed()
             if t >= FIRST_FIT and not is_constant(self._model.history):
-                hyper, shift = _fitted(self.ground, self._model.history, t, prior, start)
-            self._model.retune(self.ground.kernel(hyper), self._noise_of(hyper), shift=-shift)
+                hyper, shift = _fitted(self.context, self._model.history, t, prior, start)
+            self._model.retune(self.context.kernel(hyper), self._noise_of(hyper), shift=-shift)
         except FAILURES as refusal:
             self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
@@ -302,12 +302,12 @@ class AutoPolicy(Policy):
 
     def _prior(self, variance: float) -> Prior:
         """Returns what is thought of hyperparameters beforehand, for the rewards so far and their variance."""
-        return Prior.of(self.ground, variance, noise_share=noise_share_of(self._model.history, variance))
+        return Prior.of(self.context, variance, noise_share=noise_share_of(self._model.history, variance))
 
     def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:
         """Returns what std is multiplied by: each part is explored as far as what is found out is of use again."""
         kernel, history, users = self._model.kernel, self._model.history, np.atleast_1d(rows).tolist()
-        shown = std.shape[-1] / len(self.ground.features)  # how likely an arm is to be shown again
+        shown = std.shape[-1] / len(self.context.features)  # how likely an arm is to be shown again
         pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
         visits = shown * expected_visits(pairs, len(history), self.graph.n_users, self.n_rewards)
         variances = np.array([kernel.user_variance(user) for user in users]) - self.hyper.shares()["common"]
@@ -322,7 +322,7 @@ class AutoPolicy(Policy):
 
     def _adopt(self, t: int, hyper: Hyper, shift: float) -> None:
         """Takes note of what the belief was made with."""
-        self.hyper, self.centre, self._scale = hyper, self.centre + shift, self.ground.scale(hyper)
+        self.hyper, self.centre, self._scale = hyper, self.centre + shift, self.context.scale(hyper)
         if t >= FIRST_FIT:
             self.fits = [*self.fits, (t, hyper)]  # a new list: whoever holds the former has what was learned by then
 
@@ -330,7 +330,7 @@ class AutoPolicy(Policy):
         """Returns hyperparameters that were kept, and the graph part's scale, which is the same on this graph."""
         self._normalise(kept.get("normalised", False))
         given = Hyper(*kept["hyper"])
-        return given._replace(graph=kept["scale"] + log(self.ground.mean_gain(given.ridge))), exp(kept["scale"])
+        return given._replace(graph=kept["scale"] + log(self.context.mean_gain(given.ridge))), exp(kept["scale"])
 
     def _take_kept(self, kept: Mapping[str, Any], hyper: Hyper, scale: float) -> None:
         self.hyper, self.centre, self._scale, self._begun_at = hyper, kept["centre"], scale, kept["begun_at"]
@@ -340,7 +340,7 @@ class AutoPolicy(Policy):
         """Takes the kind of Laplacian that hyperparameters were learned with."""
         if normalised != self._normalised:
             self._normalised = normalised
-            self._ground = self._ground.on(self.graph, normalised=normalised)
+            self._context = self._context.on(self.graph, normalised=normalised)
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         found = super()._decide(row, arms, number)
@@ -354,22 +354,22 @@ class AutoPolicy(Policy):
         return found._replace(mean=found.mean + self.centre, score=found.score + self.centre)
 
 
-def _found(ground: Neighbourhoods, seen: dict[str, Any], t: int, prior: Prior, start: Hyper) -> Found:
-    return _fitted(ground, History.restored(seen, ground.key), t, prior, start)
+def _found(context: FitContext, seen: dict[str, Any], t: int, prior: Prior, start: Hyper) -> Found:
+    return _fitted(context, History.restored(seen, context.key), t, prior, start)
 
 
-def _fitted(ground: Neighbourhoods, history: History, t: int, prior: Prior, start: Hyper) -> Found:
+def _fitted(context: FitContext, history: History, t: int, prior: Prior, start: Hyper) -> Found:
     """Returns hyperparameters and level of the rewards by evidence; the level varies about their mean as they do."""
     mean, variance = centre_and_variance(history)
-    samples = ground.evidences(history, t, mean, level_var=variance)
+    samples = context.evidences(history, t, mean, level_var=variance)
     hyper = fit(Together(samples), prior, start)[0]
     return Found(hyper, mean + level_of(samples, hyper))
 
 
-def _made(ground: Neighbourhoods, replica: Replica | None, hyper: Hyper, seen: dict[str, Any]) -> Model | None:
+def _made(context: FitContext, replica: Replica | None, hyper: Hyper, seen: dict[str, Any]) -> Model | None:
     if replica is None:
         return None
-    kernel = ground.kernel(hyper)
+    kernel = context.kernel(hyper)
     model = replica(kernel, noise_var=hyper.noise_var)
     model.relearn(History.restored(seen, kernel.key))
     return model
@@ -399,7 +399,7 @@ def make_auto_policy(
         matrices: Whether the kernel is to have matrices over users and arms whatever their number.
         **rest: As for `Policy`.
     """
-    ground = Neighbourhoods(graph, arms, seed=seed, matrices=matrices)
-    hyper = Prior.of(ground, 1.0).centre
-    model = make(ground.kernel(hyper), noise_var=hyper.noise_var)
-    return AutoPolicy(ground=ground, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)
+    context = FitContext(graph, arms, seed=seed, matrices=matrices)
+    hyper = Prior.of(context, 1.0).centre
+    model = make(context.kernel(hyper), noise_var=hyper.noise_var)
+    return AutoPolicy(context=context, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)

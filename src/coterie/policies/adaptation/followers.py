@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.models import Model
-from coterie.policies.following.schedules import SpectralSchedule
+from coterie.policies.adaptation.schedules import SpectralSchedule
 
 
 class Follower(Protocol):

@@ -22,14 +22,14 @@ from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
 from coterie.models import History
-from coterie.policies.auto.arms import SmoothAndLinear, standardised
+from coterie.policies.auto.arm_kernel import SmoothAndLinear, standardised
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.levels import is_uneven
-from coterie.policies.auto.parts import Density, Hyper, Parts, Spectrum
+from coterie.policies.auto.laplacian_choice import is_uneven
+from coterie.policies.auto.parts import Density, Hyper, Parts, SpectrumParts
 from coterie.policies.auto.sampling import (
     WHOLE,
     Index,
-    Sample,
+    PairSample,
     draw_samples,
     neighbourhood_laplacian,
     surroundings,
@@ -40,7 +40,7 @@ MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among th
 MOST_ARMS = 1_000  # of which a covariance matrix is made
 
 
-class Neighbourhoods:
+class FitContext:
     """What the kernel of `auto` is made of, on a graph and a pool of any size.
 
     Args:
@@ -70,7 +70,7 @@ class Neighbourhoods:
         self._last_users: tuple[UserParts, Array] | None = None
         self._last_arms: tuple[SmoothAndLinear, Array] | None = None
 
-    def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "Neighbourhoods":
+    def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "FitContext":
         """Returns the same for another graph; the Laplacian stays of the same kind, unless another is named."""
         out = copy(self)
         for name in ("density", "_spectrum", "parts"):
@@ -100,9 +100,9 @@ class Neighbourhoods:
         return lanczos_density(self.graph.laplacian(normalised=self.normalised), seed=self._seed, null=null)
 
     @cached_property
-    def _spectrum(self) -> Spectrum:
+    def _spectrum(self) -> SpectrumParts:
         """Eigenvalues and eigenvectors of the whole graph. O(users^3)."""
-        return Spectrum.of(self.graph.laplacian(normalised=self.normalised).toarray())
+        return SpectrumParts.of(self.graph.laplacian(normalised=self.normalised).toarray())
 
     def mean_gain(self, ridge: float) -> float:
         """Returns the mean of g for this log ridge: what G is divided by."""
@@ -118,7 +118,7 @@ class Neighbourhoods:
         return [self.sampled_evidence(history, each, shift, level_var=level_var) for each in samples]
 
     def sampled_evidence(
-        self, history: History, sample: Sample, shift: float = 0.0, *, level_var: float = 0.0
+        self, history: History, sample: PairSample, shift: float = 0.0, *, level_var: float = 0.0
     ) -> Evidence:
         """Returns the evidence of the rewards of a sample, less a number; the level varies by `level_var` about it."""
         arms, columns = np.unique(history.arm_array()[sample.rows], return_inverse=True)
@@ -127,7 +127,7 @@ class Neighbourhoods:
             spectrum = self._spectrum.at(sample.users)
         else:
             laplacian = neighbourhood_laplacian(self.graph, around, normalised=self.normalised)
-            spectrum = Spectrum.of(laplacian).at(np.arange(len(sample.users)))
+            spectrum = SpectrumParts.of(laplacian).at(np.arange(len(sample.users)))
         parts, seen = self._parts(spectrum, self.features[arms]), _renumbered(history, sample, columns, shift)
         return Evidence(parts, seen, level_var=level_var)
 
@@ -186,7 +186,7 @@ class Neighbourhoods:
             )
         return mirror(lapack.dpotri(factor, lower=1, overwrite_c=1)[0]).T  # symmetric: in the order of rows
 
-    def _parts(self, spectrum: Spectrum, features: Array) -> Parts:
+    def _parts(self, spectrum: SpectrumParts, features: Array) -> Parts:
         return Parts.made(spectrum, self.density, features, self._mean_square)
 
 
@@ -195,7 +195,7 @@ def mean_of_diagonal(graph: UserGraph, *, normalised: bool) -> float:
     return float(np.mean(graph.degrees > 0 if normalised else graph.degrees))
 
 
-def _renumbered(history: History, sample: Sample, columns: Index, shift: float) -> History:
+def _renumbered(history: History, sample: PairSample, columns: Index, shift: float) -> History:
     """Returns the rows of a sample, their rewards less a number, as a history of its own numbers of users and arms."""
     out = History()
     taken = sample.rows.tolist()

@@ -7,9 +7,9 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining, Together
-from coterie.policies.auto.fitting import THOROUGH, Prior, fit
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.prior import THOROUGH, Prior, fit
 from coterie.policies.auto.statistics import centre_and_variance
 from coterie.runs.diagnosis.neighbourhoods import EvidenceSample
 
@@ -51,24 +51,24 @@ class Without:
         return value, np.where(np.arange(len(held)) == self._place, 0.0, gradient)
 
 
-def fit_parts(ground: Neighbourhoods, seen: EvidenceSample) -> Fitted:
+def fit_parts(context: FitContext, seen: EvidenceSample) -> Fitted:
     """Returns the kernel fitted to what was looked at, and what each part adds; without edges there is no graph."""
     centre, variance = centre_and_variance(seen.history)
-    prior = firm_prior(Prior.of(ground, variance))
-    blocks: list[Explaining] = [ground.sampled_evidence(seen.history, block, centre) for block in seen.blocks]
-    if not ground.graph.n_edges:
+    prior = firm_prior(Prior.of(context, variance))
+    blocks: list[Explaining] = [context.sampled_evidence(seen.history, block, centre) for block in seen.blocks]
+    if not context.graph.n_edges:
         blocks = [Without(block, "graph", prior) for block in blocks]
     whole = Together(blocks)
     start = fit(Together(blocks[:FIRST_BLOCKS]), prior, prior.centre, steps=THOROUGH)[0]
     best = _climbed(whole, prior, start)
-    names = [name for name in ("graph", "own", "common") if name != "graph" or ground.graph.n_edges]
+    names = [name for name in ("graph", "own", "common") if name != "graph" or context.graph.n_edges]
     less = {name: Without(whole, name, prior) for name in names}
     fits = {name: _climbed(lacking, prior, best, handed(best, name, prior)) for name, lacking in less.items()}
     values = {name: _value(lacking, fits[name]) for name, lacking in less.items()}
     best = _at_least(whole, prior, best, fits, values)
     value = _value(whole, best)
     gains = {name: value - each for name, each in values.items()}
-    if not ground.graph.n_edges:
+    if not context.graph.n_edges:
         best = best._replace(graph=prior.bounds()[0][0])
     return Fitted(hyper=best, centre=centre, evidence=value, gains=gains)
 

@@ -14,7 +14,7 @@ from coterie.kernels import (
     SquaredExponential,
     UserKernel,
 )
-from coterie.policies.following.similarity import SIMILARITIES
+from coterie.policies.adaptation.similarity import SIMILARITIES
 from coterie.policies.rules.scores import (
     InNoiseUnits,
     Score,

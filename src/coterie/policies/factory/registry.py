@@ -10,11 +10,11 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.memory import check_users_fit
+from coterie.policies.adaptation.schedules import SpectralSchedule
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
-from coterie.policies.following.schedules import SpectralSchedule
-from coterie.policies.making.engines import feature_options, suited_engine
-from coterie.policies.making.groups import suited_groups
-from coterie.policies.making.ingredients import (
+from coterie.policies.factory.engine_choice import feature_options, suited_engine
+from coterie.policies.factory.group_engine import suited_groups
+from coterie.policies.factory.ingredients import (
     auto_maker,
     check_types,
     checked_likelihood,
@@ -29,7 +29,7 @@ from coterie.policies.making.ingredients import (
     similarity_for,
     user_kernel_for,
 )
-from coterie.policies.making.recipes import OUT_OF_REACH, RECIPES, Recipe
+from coterie.policies.factory.recipes import OUT_OF_REACH, RECIPES, Recipe
 from coterie.policies.policy import Policy
 from coterie.policies.rules.draws import checked_seed
 from coterie.policies.rules.scores import ScoreFunction

@@ -10,9 +10,9 @@ from coterie.logs.describing import describe
 from coterie.logs.log import Log
 from coterie.logs.originals import load_deezer, load_filmtrust, load_lastfm, load_open_bandit
 from coterie.logs.originals.origin import DEEZER, FILMTRUST, LASTFM, OPEN_BANDIT, Origin
-from coterie.logs.plain.faults import by_kind
 from coterie.logs.plain.reading import check_log
-from coterie.logs.plain.writing import write_log
+from coterie.logs.plain.row_errors import by_kind
+from coterie.logs.plain.write_log import write_log
 
 MOST_READ = 1_000  # mistakes, after which nobody reads on
 

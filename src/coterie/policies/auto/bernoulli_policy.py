@@ -13,12 +13,12 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import checked_binary
+from coterie.policies.auto.auto_policy import FIRST_FIT, AutoPolicy
 from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.fitting import Prior, fit
-from coterie.policies.auto.learner import FIRST_FIT, AutoPolicy
-from coterie.policies.auto.neighbourhoods import Neighbourhoods
+from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper, Parts, Scales
+from coterie.policies.auto.prior import Prior, fit
 from coterie.policies.auto.sampling import Index
 from coterie.policies.rules.scores import Scored
 
@@ -83,15 +83,15 @@ class BernoulliPolicy(AutoPolicy):
         if len(history):
             self._refit(self.n_rewards)
 
-    def relearn_as(self, kept: Mapping[str, Any], history: History) -> None:
+    def relearn_with(self, kept: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history of 0 and 1 with hyperparameters that were kept."""
         self.trials = _by_key(history, self._model)
         hyper, scale = self._taken_from(kept)
-        self._model.retune(self.ground.kernel(hyper, scale), 1.0)
+        self._model.retune(self.context.kernel(hyper, scale), 1.0)
         self._settle(self._model.kernel, kept["centre"], start=None)
         self._take_kept(kept, hyper, scale)
 
-    def settings_are_due(self, t: int) -> bool:
+    def refit_due(self, t: int) -> bool:
         """Returns whether hyperparameters are fitted after so many rewards, or the level follows the first ones."""
         return t <= FIRST_FIT or t & (t - 1) == 0
 
@@ -141,7 +141,7 @@ class BernoulliPolicy(AutoPolicy):
         self._moved = max(self._moved, moved)
         self.trials.add(self._model.kernel.key(row, column), row, column, value)
         t = self.n_rewards
-        if self.settings_are_due(t) and t != self._last_fit():
+        if self.refit_due(t) and t != self._last_fit():
             self._refit(t)
         elif self._settling_is_due(t):
             self._refresh(t)
@@ -172,16 +172,16 @@ class BernoulliPolicy(AutoPolicy):
 
     def _refit(self, t: int) -> None:
         """Takes the level and the hyperparameters that the rewards call for; if the model refuses, it keeps its own."""
-        level, prior = level_of(self.trials), logit_prior(self.ground)
+        level, prior = level_of(self.trials), logit_prior(self.context)
         hyper = start = self.hyper if self.fits else prior.centre  # learned once, it stays if rewards go
         try:
             self._check_replayed()
             if t >= FIRST_FIT:
-                evidence = BernoulliEvidence(self.ground.parts, self.trials, level, rows=self._sample(t))
+                evidence = BernoulliEvidence(self.context.parts, self.trials, level, rows=self._sample(t))
                 hyper, _ = fit(evidence, prior, start)
             held = self.sites()
             start_sites = Sites(held.precision, held.pull - held.precision * (level - self.centre))
-            self._retune(self.ground.kernel(hyper), level, start_sites)
+            self._retune(self.context.kernel(hyper), level, start_sites)
         except FAILURES as refusal:
             self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
@@ -310,7 +310,7 @@ def make_bernoulli_policy(
     *, make: Callable[..., Model], graph: UserGraph, arms: ArmPool, seed: int, **rest: Any
 ) -> BernoulliPolicy:
     """Returns a policy at the centre of the prior for logits; `make` makes a model on a kernel."""
-    ground = Neighbourhoods(graph, arms, seed=seed, matrices=True)
-    hyper = logit_prior(ground).centre
-    model = make(ground.kernel(hyper), noise_var=1.0)
-    return BernoulliPolicy(ground=ground, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)
+    context = FitContext(graph, arms, seed=seed, matrices=True)
+    hyper = logit_prior(context).centre
+    model = make(context.kernel(hyper), noise_var=1.0)
+    return BernoulliPolicy(context=context, hyper=hyper, graph=graph, arms=arms, model=model, seed=seed, **rest)
