@@ -1,4 +1,8 @@
-"""The belief from a Cholesky factor that grows with the observations; arms need not be known beforehand."""
+"""The belief from a Cholesky factor that grows with the observations; arms need not be known beforehand.
+
+The factor grows in panels of 128 rows that are never copied, and the row of the arm that was just scored is the row it
+grows by. O(candidates x k^2 / 2) a decision for k distinct pairs seen.
+"""
 
 from copy import copy
 from math import inf, sqrt

@@ -1,4 +1,8 @@
-"""The belief in a fixed number of features: graph frequencies times eigen-features of the pool."""
+"""The belief in a fixed number of features: graph frequencies times eigen-features of the pool.
+
+Bayesian linear regression on products of both, O(features^2 x candidates) a round. Truncated (`user_rank`, `arm_rank`),
+it reports the true error of its estimates.
+"""
 
 from copy import copy
 from math import inf, log

@@ -1,4 +1,10 @@
-"""The belief on a finite pool, by the paper's recursion in rank-k blocks."""
+"""The belief on a finite pool, by the paper's recursion in rank-k blocks.
+
+The covariance of all pairs is one matrix, and the columns to subtract are pending: a full block of them goes off in
+one `dsyrk`, half the work of the full update. Every read allows for what is pending. O((users x arms)^2 / 2) a reward.
+Users who join and edges that grow heavier need no rebuild: an edge is a pseudo-observation that two users are alike,
+for all arms at once (`kernels/links.py`; `Model.relink` conditions on it, or says that it cannot).
+"""
 
 from math import inf, sqrt
 from typing import Any

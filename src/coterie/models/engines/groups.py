@@ -1,4 +1,8 @@
-"""The belief of users in groups that share nothing: a ridge regression for each group that has data."""
+"""The belief of users in groups that share nothing: a ridge regression for each group that has data.
+
+Pooled users, users alone and clusters need no matrix over users: a `GroupKernel` has a label for each user, and there
+is a belief for each label that has rewards. `split` parts a group: sums of its rewards go with its users.
+"""
 
 from math import inf, log
 from typing import Any

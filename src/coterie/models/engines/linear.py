@@ -1,4 +1,8 @@
-"""The belief over the weights of each user's features, in the graph's own basis."""
+"""The belief over the weights of each user's features, in the graph's own basis.
+
+The recursion of `grid` on users x features in the place of users x arms, for pools of low rank: the graph-linear
+methods. O((users x features)^2 / 2) a reward.
+"""
 
 from math import inf, log, sqrt
 from typing import Any, Self
