@@ -402,7 +402,18 @@ def test_handles_are_closed_with_the_bandit(tmp_path: Path) -> None:
 
 def test_every_public_method_reads_or_is_journalled() -> None:
     """A new method of Bandit that changes something needs `@journalled`, and a step in `Life.take`."""
-    reads = {"predict", "explain", "describe", "graph_report", "save", "load", "export", "frozen", "restore"}
+    reads = {
+        "predict",
+        "explain",
+        "describe",
+        "explain_model",
+        "graph_report",
+        "save",
+        "load",
+        "export",
+        "frozen",
+        "restore",
+    }
     reads |= {"score_all", "fit"}  # a fit is refused where a journal is kept
     public = {name for name, value in vars(ct.Bandit).items() if name[0] != "_" and not isinstance(value, property)}
     assert public - reads == CHANGES.keys() - {"_relearn", "_recover", "_take_fit"}

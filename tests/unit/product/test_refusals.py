@@ -178,11 +178,14 @@ def test_a_fit_that_fails_warns_once_and_is_counted_and_the_reward_stays(
         raise failure("no such luck")
 
     bernoulli = {"reward": "binary", "likelihood": "bernoulli"}
-    for bandit, where in ((make(policy="auto-ucb"), "learner"), (make(policy="auto-ucb", **bernoulli), "binary")):
+    for bandit, where in (
+        (make(policy="auto-ucb"), "auto_policy"),
+        (make(policy="auto-ucb", **bernoulli), "bernoulli_policy"),
+    ):
         monkeypatch.setattr(f"coterie.policies.auto.{where}.fit", fail)
         for t in range(7):
             bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
-        if where == "learner":  # there the ninth takes what the eighth began
+        if where == "auto_policy":  # there the ninth takes what the eighth began
             bandit.learn(0, "a", 0.0)
         with pytest.warns(FitWarning, match="after 8 rewards was not made: no such luck"):
             bandit.learn(0, "a", 0.0)
