@@ -83,7 +83,7 @@ def full_study() -> Results:
 
 
 def test_numbers_on_the_page_are_those_of_the_results(tmp_path: Path) -> None:
-    _, finals, gaps, ranks, times, chosen, tried, settings = page_of(full_study(), tmp_path).tables
+    finals, gaps, ranks, times, _, chosen, tried, settings = page_of(full_study(), tmp_path).tables
     assert finals[0] == ["policy", "easy", "hard"]
     assert ["lk-gp-ucb", "120.0 ± 3.5", "-"] in finals
     assert ["gp-ucb", "220.0 ± 7.1", "300.0 ± 3.5"] in finals
@@ -100,14 +100,14 @@ def test_the_page_tells_its_parts_in_order(tmp_path: Path) -> None:
     page = page_of(full_study(), tmp_path, extra_sections=[Section(title="More", paragraphs=["Said <later>."])])
     assert page.under("h1") == ["A small study"]
     assert page.under("h2") == [
-        "World by world",
-        "What was run",
         "Pictures",
+        "World by world",
         "Final regret",
         "Difference to the reference",
         "Ranks",
         "Time per round",
         "More",
+        "What was run",
         "What the pilot chose",
         "All settings the pilot tried",
         "Every setting, defaults included",
@@ -127,7 +127,7 @@ def test_what_was_run_is_a_line_a_world_and_a_row_a_policy(tmp_path: Path) -> No
         "hard: gp-draw; 30 users on a graph of the family sbm; 20 arms of 10 features, 5 shown in a round; "
         "3000 rounds, noise 0.1, 5 trials.",
     ]
-    head, (label, policy, options), other = page.tables[0]
+    head, (label, policy, options), other = next(table for table in page.tables if table[0][0] == "label")
     assert head == ["label", "policy", "options"]
     assert (label, policy) == ("lk-gp-ucb", "lk-gp-ucb")
     assert {"graph shown", "worlds easy", "width 4", "lengthscale 0.5"} < set(options.split("; "))
@@ -144,7 +144,7 @@ def test_an_unfinished_study_tells_only_of_the_worlds_that_were_run(tmp_path: Pa
     (line,) = page.under("li")
     assert line.startswith("w: ")
     assert line.endswith(", 1 trial.")
-    assert page.tables[0] == [["label", "policy", "options"], ["random", "random", "graph shown"]]
+    assert [["label", "policy", "options"], ["random", "random", "graph shown"]] in page.tables
     assert any("No pilot was run" in text for text in page.under("caption"))
     assert page.under("p")[0].startswith("Unfinished: 1 of 4 trials are stored, none of absent. w: random had ")
 
@@ -199,8 +199,8 @@ def test_everything_from_outside_is_escaped(tmp_path: Path) -> None:
     assert page.under("h1") == [NASTY]
     assert sum(tag == "script" for tag, _ in page.tags) == 1
     assert "alert" not in "".join(page.under("script"))
-    assert page.tables[0][1] == [NASTY, NASTY, f"{NASTY} {NASTY}"]
-    assert f"a {NASTY}" in page.tables[1][1]
+    assert any([NASTY, NASTY, f"{NASTY} {NASTY}"] in table for table in page.tables)
+    assert f"a {NASTY}" in page.tables[0][1]
 
 
 def test_the_same_study_gives_the_same_page(tmp_path: Path) -> None:

@@ -23,6 +23,11 @@ from coterie.runs.results import LogResults, Results
 
 AGAIN = "coterie run manifest.json --out again"
 
+REGRET = (
+    "Regret is how much more the best choice of each round would have paid in expectation, added up over the rounds. "
+    "Less is better; who knew the truth would have none."
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
@@ -61,9 +66,9 @@ def _of_regrets(results: Results) -> Report:
         answer=regret.answer(results),
         tables=comparison(results),
         draw=lambda folder: draw_regrets(results, folder),
-        setup=[*_worlds(results), *_setup(results)],
-        paragraphs=_not_drawn(results),
-        found=list(_tables(results)),
+        setup=list(_setup(results)),
+        paragraphs=[REGRET, *_not_drawn(results)],
+        found=[*_worlds(results), *_tables(results)],
         details=list(_pilot(results)),
         repeats="The same settings and the same seed give the same regrets.",
     )
@@ -94,10 +99,10 @@ def write_report(
     """
     report = report_of(results)
     sections = [
-        *report.setup,
         Section(title="Pictures", paragraphs=report.paragraphs, pictures=report.draw(folder / "figures")),
         *report.found,
         *extra_sections,
+        *report.setup,
         *report.details,
         settings_section(results.settings),
         _rerun(results, report.repeats, command),

@@ -123,7 +123,10 @@ def time_tables(results: Results) -> Iterator[TextTable]:
 def rank_table(studies: Sequence[Results]) -> TextTable:
     """Returns the mean rank and the wins of each policy over all trials of all worlds."""
     rows = [(each.policy, f"{each.mean_rank:.2f}", str(each.wins), str(each.n_trials)) for each in ranks(studies)]
-    note = "Over all trials of all worlds it played. A win: nobody had less regret. An oracle has no rank."
+    note = (
+        "Over all trials of all worlds that a policy played. It wins a trial if no other had less regret. "
+        "Policies that are told the truth are not ranked."
+    )
     return TextTable(title="Ranks", columns=("policy", "mean rank", "wins", "trials"), rows=tuple(rows), note=note)
 
 
