@@ -14,7 +14,7 @@ The flow, each step a folder, importing only from those before it:
     policies   what do we choose                 make_policy("lk-gp-ucb", ...), list_policies()
     problems   worlds to try it on               coterie.problems
     product    the bandit people keep            Bandit(graph=..., arms=...), decide, reward, save; evaluate(...)
-    runs       experiments and their pictures    diagnose(log); on the command line: coterie demo
+    runs       experiments and their pictures    run_study(...), diagnose(log); coterie demo
 """
 
 import typing
@@ -56,6 +56,7 @@ if typing.TYPE_CHECKING:
     from coterie.product.evaluation import evaluate as evaluate
     from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
     from coterie.runs.diagnosis import diagnose as diagnose
+    from coterie.runs.from_python import run_study as run_study
 else:
     # Imported when they are asked for: they take time to import, and the regressor needs scikit-learn.
     _LATER = {
@@ -63,6 +64,7 @@ else:
         "diagnose": "coterie.runs.diagnosis",
         "evaluate": "coterie.product.evaluation",
         "read_log": "coterie.logs",
+        "run_study": "coterie.runs.from_python",
     }
 
     def __getattr__(name: str) -> typing.Any:
