@@ -17,7 +17,9 @@ OPENING = """# Real data
 Would the graph have helped? Each study plays every policy on the same rounds: a user comes, candidates are shown
 of which the user liked one, the policy chooses. What a positive is stands in [data.md](data.md); how rounds are drawn,
 and how to run a study on a log of your own, in [studies.md](studies.md). This page is made of stored results
-(`docs/results/real/`) by `make real-data`.
+(`docs/results/real/`) by `make real-data`. Times are those of the clock, on a machine that had
+other work, and memory is that of a process that plays several policies; [default.md](default.md) has processes of their
+own.
 
 What was tuned: `auto-*` has no settings, but how it learns ([policies](policies.md#auto-nothing-to-tune)) was mended
 while looking at rounds of these very studies: trials 1 to 3 of Last.fm, and the first 8,000 rounds of trials 1 and 2 of
