@@ -171,3 +171,28 @@ def as_arms(array: Any) -> list[Any]:
 def largest_in(state: dict[str, Any]) -> float:
     """Returns what no mean of a state exceeds in size; files of version 0.1 do not say, and their means tell."""
     return float(state["largest"] if "largest" in state else np.max(np.abs(state["means"]), initial=0.0))
+
+
+class GrowingArray:
+    """An array that grows at its end, with room to spare so that adding a row is O(1) on average."""
+
+    __slots__ = ("_room", "size")
+
+    def __init__(self, rows: Any) -> None:
+        self._room = np.array(rows)
+        self.size = len(rows)
+
+    @property
+    def values(self) -> Any:
+        """The rows so far."""
+        return self._room[: self.size]
+
+    def extend(self, rows: Any) -> None:
+        """Adds rows at the end."""
+        total = self.size + len(rows)
+        if total > len(self._room):
+            room = np.empty((max(2 * len(self._room), total, 64), *self._room.shape[1:]), dtype=self._room.dtype)
+            room[: self.size] = self.values
+            self._room = room
+        self._room[self.size : total] = rows
+        self.size = total

@@ -18,7 +18,7 @@ from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import gap_of_rows
 from coterie.models.base import Index
 from coterie.models.conditioned import CHUNK, ConditionedModel
-from coterie.models.history import as_arms
+from coterie.models.history import GrowingArray, as_arms
 
 SCORED = ("user", "arms", "solved", "mean", "variance")
 
@@ -53,9 +53,9 @@ class ExactModel(ConditionedModel):
 
     def _reset(self) -> None:
         self._factor = PanelCholesky()
-        self._users = Grown(np.empty(0, dtype=np.intp))
-        self._arms: Grown | None = None
-        self._whitened = Grown(np.empty(0))
+        self._users = GrowingArray(np.empty(0, dtype=np.intp))
+        self._arms: GrowingArray | None = None
+        self._whitened = GrowingArray(np.empty(0))
         self._scored: tuple[int, Any, Array, Array, Array] | None = None
 
     def _belief(self) -> dict[str, Any]:
@@ -71,8 +71,8 @@ class ExactModel(ConditionedModel):
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         super()._restore(state, kernel)
         self._factor = PanelCholesky.restored(state["factor"])
-        self._users, self._whitened = Grown(state["users"]), Grown(state["whitened"])
-        self._arms = None if state["arms"] is None else Grown(state["arms"])
+        self._users, self._whitened = GrowingArray(state["users"]), GrowingArray(state["whitened"])
+        self._arms = None if state["arms"] is None else GrowingArray(state["arms"])
         scored = state["scored"]
         self._scored = None if scored is None else tuple(scored[name] for name in SCORED)
 
@@ -197,7 +197,7 @@ class ExactModel(ConditionedModel):
         self._factor.append(solved, corner)
         self._users.extend(users)
         if self._arms is None:
-            self._arms = Grown(arms)
+            self._arms = GrowingArray(arms)
         else:
             self._arms.extend(arms)
         self._whitened.extend(solve_lower(corner, surprise))
@@ -213,28 +213,3 @@ class ExactModel(ConditionedModel):
         same = np.equal(self._scored[1], arm)
         hits = np.flatnonzero(same if same.ndim == 1 else same.all(axis=1))
         return int(hits[0]) if len(hits) else None
-
-
-class Grown:
-    """An array that grows at its end, with room to spare so that adding a row is O(1) on average."""
-
-    __slots__ = ("_room", "size")
-
-    def __init__(self, rows: Any) -> None:
-        self._room = np.array(rows)
-        self.size = len(rows)
-
-    @property
-    def values(self) -> Any:
-        """The rows so far."""
-        return self._room[: self.size]
-
-    def extend(self, rows: Any) -> None:
-        """Adds rows at the end."""
-        total = self.size + len(rows)
-        if total > len(self._room):
-            room = np.empty((max(2 * len(self._room), total, 64), *self._room.shape[1:]), dtype=self._room.dtype)
-            room[: self.size] = self.values
-            self._room = room
-        self._room[self.size : total] = rows
-        self.size = total

@@ -32,9 +32,8 @@ from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel, OnPool
 from coterie.models.base import Index, Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
-from coterie.models.engines.exact import Grown
 from coterie.models.engines.local.trend import Trend
-from coterie.models.history import History
+from coterie.models.history import GrowingArray, History
 from coterie.models.need import require_arms
 
 NEAR = 64  # rows that a decision takes as they are
@@ -133,8 +132,8 @@ class LocalModel(ConditionedModel):
         self._trend: Trend | None = None
         self._chosen_for = np.zeros(0)  # the counts of the rows that the trend was chosen for
         self._cov, self._mean = np.zeros((0, 0)), np.zeros(0)
-        self._users, self._arms = Grown(np.empty(0, dtype=np.intp)), Grown(np.empty(0, dtype=np.intp))
-        self._counts, self._means = Grown(np.empty(0)), Grown(np.empty(0))
+        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(np.empty(0, dtype=np.intp))
+        self._counts, self._means = GrowingArray(np.empty(0)), GrowingArray(np.empty(0))
         self._rows_of: dict[int, list[int]] = {}
         self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
 
