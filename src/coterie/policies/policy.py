@@ -29,7 +29,7 @@ from coterie.policies.added_edges import link_between
 from coterie.policies.ids import Naming, as_list
 from coterie.policies.reward_batches import fit_model
 from coterie.policies.rules.draws import Draws
-from coterie.policies.rules.propensity import N_DRAWS, Propensities, tied
+from coterie.policies.rules.propensity import N_DRAWS, Propensities, tie_bar, tied
 from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score
 from coterie.policies.rules.widths import Width, checked_width, width_at
 from coterie.policies.saved_check import check_same
@@ -378,7 +378,8 @@ class Policy(Naming):
                 f"it is one number for each of {len(mean)} candidates",
                 "Mend it",
             )
-        return self._scored(row, arms, number, mean, std, width, score)._replace(covariance=covariance)
+        found = self._scored(row, arms, number, mean, std, width, score)
+        return found if covariance is None else found._replace(covariance=covariance)
 
     def _scored(
         self, row: int, arms: Any, number: int, mean: Array, std: Array, width: float | Array, score: Array
@@ -402,14 +403,16 @@ class Policy(Naming):
 
     def _best(self, score: Array, tolerance: float, number: int) -> tuple[int, int]:
         """Returns the position of the highest score, ties broken at random, and how many are tied."""
-        ties = np.flatnonzero(tied(score, tolerance))
-        if not len(ties):
+        values = score.tolist()  # few numbers: faster than an array
+        bar = tie_bar(max(values), tolerance)
+        ties = [i for i, value in enumerate(values) if value >= bar]
+        if not ties:
             raise NumericalError(
-                f"the scores of the candidates are {listed(score.tolist())}",
+                f"the scores of the candidates are {listed(values)}",
                 "they must be numbers",
                 "Check the width and the model's describe()",
             )
-        return int(ties[0 if len(ties) == 1 else self._draws.pick(number, len(ties))]), len(ties)
+        return (ties[0], 1) if len(ties) == 1 else (ties[self._draws.pick(number, len(ties))], len(ties))
 
     def _best_of_many(self, score: Array, tolerances: Array, numbers: Sequence[int]) -> Index | None:
         """Returns the position of the highest score of each row; None where one is not a number."""
