@@ -82,6 +82,9 @@ def as_list(what: str, values: Any) -> list[Any]:
     if isinstance(values, Mapping):
         keys = listed(values) or "nothing"
         raise CandidatesError(f"{what} are a mapping, with keys {keys}", "they are a list", "Pass a list of its keys")
+    if what == "candidates" and isinstance(values, set | frozenset):
+        rule = "their order decides ties, and a set has none"
+        raise CandidatesError(f"{what} are a {type(values).__name__}", rule, "Pass a list, such as sorted(...)")
     scalar = isinstance(values, np.ndarray) and values.ndim == 0
     if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
         raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")

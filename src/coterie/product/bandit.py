@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any
+from typing import Any, NoReturn
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, JournalError, ParameterError, listed
@@ -66,7 +66,8 @@ class Bandit:
         graph: Who is near whom.
         arms: What can be chosen: an ArmPool, a mapping from ids to features, a dataframe, or an array of rows.
         policy: By name; the default learns its own hyperparameters.
-        seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
+        seed: Fixes the randomness; a decision's depends on (seed, decision number) only. When a fit of the
+            hyperparameters is taken depends on the machine, unless `wait_for_fits`.
         max_pending: How many decisions are remembered until their reward comes; the oldest are forgotten first.
         expire_after: Seconds after which a decision without reward is forgotten; none means never.
         forgetting: What a reward's weight is multiplied by with each reward after it; 1 keeps everything.
@@ -80,7 +81,7 @@ class Bandit:
             probabilities.
         clock: Tells the time in seconds; only expiry asks for it.
         journal: A new file for a line of JSON for each change, by which any decision can be made again; none means no
-            journal.
+            journal. It continues a saved bandit: save once, or what it holds cannot be loaded after a crash.
         wait_for_fits: Whether a reward waits for a fit of the hyperparameters that is due. By default nobody does: a
             fit is taken by the first call after it is ready. Waiting, the same calls give the same decisions on any
             machine.
@@ -324,21 +325,23 @@ class Bandit:
         self._learned.expect(row, column)
 
     @journalled
-    def reward_many(self, decisions: Iterable[int], rewards: Iterable[float]) -> None:
+    def reward_many(self, decisions: Iterable[int], rewards: Iterable[float], *, replace: bool = False) -> None:
         """Learns the rewards of several decisions, in this order, as one change; on an error none is learned.
 
         Args:
             decisions: Ids of Decisions, each once.
             rewards: One finite number for each; 0 or 1 where rewards are binary.
+            replace: Whether rewards that came before give way, as for `reward`.
         """
         numbers = [decision_number(each) for each in as_list("decisions", decisions)]
         values = [self._checked_reward(each) for each in as_list("rewards", rewards)]
         check_equally_many(decisions=numbers, rewards=values)
         check_distinct("decisions", numbers)
-        for number in numbers:
-            self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)  # all wait, before any is learned
+        for number in numbers:  # all can be rewarded, before any is
+            if not replace or self._ledger.event_of(number) is None:
+                self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)
         for number, value in zip(numbers, values, strict=True):
-            self.reward(number, value)
+            self.reward(number, value, replace=replace)
 
     @journalled
     def learn_many(self, users: Iterable[UserId], arms: Iterable[ArmId], rewards: Iterable[float]) -> None:
@@ -454,6 +457,16 @@ class Bandit:
             copy = type(self).load(Path(folder) / "copy", clock=self._clock.tell, journal=None)
         memo[id(self)] = copy
         return copy
+
+    def __copy__(self) -> "Bandit":
+        """Returns what a deep copy is: two bandits that share what they learned would be one."""
+        return self.__deepcopy__({})
+
+    def __reduce__(self) -> NoReturn:
+        """Raises: a bandit holds a lock, and perhaps a journal."""
+        raise TypeError(
+            "a bandit is not pickled; use bandit.save(path) and Bandit.load(path), or copy.deepcopy(bandit)"
+        )
 
     def export(self, folder: str | Path) -> None:
         """Writes the bandit to a new folder as JSON and arrays that anything can read, whole or not at all."""

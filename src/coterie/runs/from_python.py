@@ -87,4 +87,4 @@ def _check(study: Study) -> None:
 def _reporting(progress: Callable[[str, int], None] | None) -> runner.OnUnit | None:
     if progress is None:
         return None
-    return lambda unit, left, *_: progress(f"{unit.world}, trial {unit.number + 1}, {unit.policy}", left)
+    return lambda unit, left, *_: progress(f"{unit.world}, trial {unit.number}, {unit.policy}", left)

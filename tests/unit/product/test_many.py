@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +36,9 @@ def test_many_rewards_are_learned_as_one_after_another(policy: str) -> None:
         one.reward(number, reward)
     many.reward_many(decided[1], [1.0, 0.0])
     assert many.predict("bo") == one.predict("bo")
+    for bandit, numbers in zip((one, many), decided, strict=True):
+        bandit.reward_many(numbers, [0.5, 0.25], replace=True)
+    np.testing.assert_allclose(list(many.predict("bo").values()), list(one.predict("bo").values()), rtol=1e-9)
     assert many.pending == one.pending == {}
 
 
@@ -100,7 +104,9 @@ def test_a_copy_goes_on_by_itself_from_the_same_belief(tmp_path: Path) -> None:
     again = copy.deepcopy(bandit)
     assert (again.predict("bo"), again.pending) == (bandit.predict("bo"), bandit.pending)
     again.learn("bo", "b", 1.0)
-    assert (bandit.n_rewards, again.n_rewards) == (1, 2)
+    assert (bandit.n_rewards, again.n_rewards, copy.copy(again).n_rewards) == (1, 2, 2)
+    with pytest.raises(TypeError, match=r"use bandit.save\(path\)"):
+        pickle.dumps(bandit)
 
 
 def test_features_of_a_request_are_no_candidates_yet() -> None:
@@ -116,7 +122,7 @@ def test_progress_of_a_report_counts_its_fits() -> None:
     bandit, told = make(), list[tuple[str, int]]()
     bandit.learn_many(["ana", "bo", "cy"], list("abc"), [1.0, 0.0, 0.5])
     bandit.graph_report(progress=lambda what, done: told.append((what, done)))
-    assert told == [("fits", 0), ("fits", 1), ("fits", 2)]
+    assert told == [("fits", 0), ("fits", 1), ("fits", 2), ("fits", 3)]
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Would another policy have earned more? Asked of a log."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -9,6 +10,8 @@ from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.logs import read_log
+from coterie.logs.log import Log
 from coterie.policies import Policy, make_policy
 from coterie.policies.factory.recipes import RECIPES
 from coterie.product.evaluation.asked import N_DRAWS, Asked, Progress, Target, check_binary, silent
@@ -29,10 +32,10 @@ from coterie.product.inputs.arm_inputs import as_arm_pool
 
 
 def evaluate(
-    logged: Logged,
+    logged: Logged | Log | str | Path,
     *,
-    graph: UserGraph,
-    arms: Any,
+    graph: UserGraph | None = None,
+    arms: Any = None,
     policy: str = "lk-gp-ucb",
     estimators: Sequence[str] | None = None,
     learning: bool = False,
@@ -46,26 +49,27 @@ def evaluate(
     seed: int = 0,
     **options: Any,
 ) -> Evaluation:
-    """Returns what a policy would have earned on a log of another's decisions; see `Asked` for what is not below.
+    """Returns what a policy would have earned on a log of another's decisions.
 
     The policy learns the earlier part of the log and is frozen; the later part judges it. Intervals are of the
     bootstrap over decisions, given the fitted policy and reward model.
 
     Args:
-        logged: The decisions.
-        graph: Who is near whom.
-        arms: The pool, as a Bandit takes it.
+        logged: The decisions: a log, the folder of one (see `read_log`), or rows of graph and arms (`Logged`).
+        graph: Who is near whom; by default the log's.
+        arms: The pool, as a Bandit takes it; by default the log's.
         policy: By name.
-        estimators: As in `Asked`.
-        learning: As in `Asked`.
-        fit_share: As in `Asked`.
-        offset: As in `Asked`.
-        threshold: As in `Asked`.
-        reward_model: As in `Asked`.
-        reward_options: As in `Asked`.
-        confidence: As in `Asked`.
-        n_draws: As in `Asked`.
-        seed: As in `Asked`.
+        estimators: Some of `coterie.product.evaluation.ESTIMATORS`; none means all that the log serves.
+        learning: Whether a fresh policy is to learn as it is replayed on the whole log, from the decisions it agrees
+            with. Only replay can tell.
+        fit_share: The share of the log, in order of time, that the policy and the reward model are fitted on.
+        offset: What is taken off the rewards that the policy learns; "mean" is the mean of the earlier part.
+        threshold: The weight above which SWITCH believes the model; default the root of the number of decisions.
+        reward_model: A policy whose believed mean is the reward model.
+        reward_options: What `make_policy` takes, for the reward model.
+        confidence: Of the intervals.
+        n_draws: Of the bootstrap.
+        seed: Fixes the policy's randomness, the coins of replay and the bootstrap.
         **options: What `make_policy` takes, for the policy.
 
     Examples:
@@ -88,8 +92,27 @@ def evaluate(
         seed=seed,
     )
     target = Target(policy, options, label=policy)
-    found = next(measured(logged, [target], graph=graph, arms=as_arm_pool(arms), asked=asked))
+    rows, people, pool = _read(logged, graph, arms)
+    found = next(measured(rows, [target], graph=people, arms=pool, asked=asked))
     return found.judged(confidence=confidence, n_draws=n_draws, seed=seed)
+
+
+def _read(logged: Any, graph: UserGraph | None, arms: Any) -> tuple[Logged, UserGraph, ArmPool]:
+    """Returns the decisions as rows, the graph and the arms, the log's own where none are given."""
+    from coterie.product.evaluation.command.folders import material_of
+
+    if isinstance(logged, str | Path):
+        logged = read_log(logged)
+    if isinstance(logged, Log):
+        found = material_of(logged)
+        return found.logged, graph or found.graph, found.arms if arms is None else as_arm_pool(arms)
+    if not isinstance(logged, Logged):
+        rule = "it is a Log, the folder of one, or a Logged"
+        raise ParameterError(f"the log is a {type(logged).__name__}", rule, "Pass read_log(folder), or Logged.of(...)")
+    if graph is None or arms is None:
+        rule = "a Logged has rows alone, and neither users nor arms"
+        raise ParameterError("graph or arms were not given", rule, "Pass graph=... and arms=...")
+    return logged, graph, as_arm_pool(arms)
 
 
 def measured(

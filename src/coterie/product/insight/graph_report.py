@@ -201,6 +201,8 @@ def make_report(
         if progress is not None:
             progress("fits", done)
         evidence[name] = best(each)
+    if progress is not None:
+        progress("fits", len(shown))
     return GraphReport(
         n_rewards=history.n_observations,
         shares=[(t, hyper.shares()) for t, hyper in fits],

@@ -3,11 +3,13 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import exp
+from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
 from coterie.kernels import ArmPool
+from coterie.logs import read_log
 from coterie.logs.log import Floats, Log
 from coterie.models import History
 from coterie.policies.auto.fit_context import FitContext
@@ -102,7 +104,7 @@ class Diagnosis:
 
 
 def diagnose(
-    log: Log,
+    log: Log | str | Path,
     *,
     name: str = "log",
     seed: int = 0,
@@ -113,13 +115,15 @@ def diagnose(
     """Returns the diagnosis of a log.
 
     Args:
-        log: The users, arms and events.
+        log: The users, arms and events; or the folder of a log, as for `read_log`.
         name: What to call it.
         seed: Fixes rewirings, sample, drawn zeros and simulation.
         n_rewirings: How many; none given means 99, and fewer beyond 70,000 edges.
         rounds: How many to simulate.
         say: Called with what is being done.
     """
+    if isinstance(log, str | Path):
+        log = read_log(log)
     outcomes = outcomes_of(log)
     question: Question = "liked" if outcomes.kind == "one-class" or can_ask_for_positives(log) else "rewards"
     count = affordable(log.graph.n_edges) if n_rewirings is None else n_rewirings

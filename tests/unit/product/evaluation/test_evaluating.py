@@ -1,5 +1,6 @@
 """A policy judged by a log: what is learned when, what is asked of whom, and what the answer says."""
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,10 +9,12 @@ import pytest
 import coterie as ct
 from coterie.errors import ParameterError, RewardError, UnknownArmError, UnknownNameError, UnknownUserError
 from coterie.kernels import SquaredExponential
+from coterie.logs import write_log
 from coterie.policies import make_policy
 from coterie.product.evaluation import Evaluation, Logged, evaluate
 from coterie.product.evaluation.targets import choice_probabilities, predictions, replay_learning, taught
 from coterie.product.regressor import LaplacianKernelRegressor
+from recorded import small_log
 
 N_USERS, N_ARMS, N_SHOWN = 8, 6, 3
 GRAPH = ct.make_graph("watts-strogatz", N_USERS, k=2)
@@ -197,3 +200,12 @@ def test_binary_rewards_may_be_probabilities() -> None:
 def test_a_setting_that_is_wrong_is_named(settings: dict[str, Any], error: type[Exception], words: str) -> None:
     with pytest.raises(error, match=words):
         judged(**settings)
+
+
+def test_a_log_and_its_folder_are_evaluated_as_they_are(tmp_path: Path) -> None:
+    log = small_log(propensity=np.full(12 * 15, 0.5))
+    write_log(log, tmp_path / "log")
+    folder = evaluate(tmp_path / "log", policy="greedy", estimators=["snips"])
+    assert evaluate(log, policy="greedy", estimators=["snips"]).estimates == folder.estimates
+    with pytest.raises(ParameterError, match=r"the log is a dict; it is a Log"):
+        evaluate({}, policy="greedy")  # type: ignore[arg-type]
