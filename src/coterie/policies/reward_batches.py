@@ -162,9 +162,8 @@ def _checked_column(column: Any) -> Any:
     if isinstance(column, Iterable) and not isinstance(column, str | bytes) and getattr(column, "ndim", 1) == 1:
         return column
     kind = f"an array of shape {column.shape}" if isinstance(column, np.ndarray) else repr(column)
-    raise DimensionError(
-        f"a column is {kind}", "it is a list, or an array of one dimension", "Mend it; nothing was learned"
-    )
+    rule, remedy = "a batch is three columns, each a list or an array of one dimension", "Pass [(users, arms, rewards)]"
+    raise DimensionError(f"a column is {kind}", rule, f"{remedy}; nothing was learned")
 
 
 def _as_ids(column: Any) -> list[Any]:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from coterie.contracts import ArmId, UserId
-from coterie.errors import CandidatesError, JournalError, ParameterError, listed
+from coterie.errors import CandidatesError, JournalError, ParameterError, RewardError, listed
 from coterie.errors.checks import check_whole
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
@@ -334,7 +334,7 @@ class Bandit:
             replace: Whether rewards that came before give way, as for `reward`.
         """
         numbers = [decision_number(each) for each in as_list("decisions", decisions)]
-        values = [self._checked_reward(each) for each in as_list("rewards", rewards)]
+        values = self._checked_rewards(rewards)
         check_equally_many(decisions=numbers, rewards=values)
         check_distinct("decisions", numbers)
         for number in numbers:  # all can be rewarded, before any is
@@ -350,7 +350,7 @@ class Bandit:
         A table of many thousands is learned faster, and at once, by `fit`.
         """
         asked, given = as_list("users", users), as_list("arms", arms)
-        values = [self._checked_reward(each) for each in as_list("rewards", rewards)]
+        values = self._checked_rewards(rewards)
         check_equally_many(users=asked, arms=given, rewards=values)
         for user, arm in zip(asked, given, strict=True):
             self.graph.index_of(user), self.arms.index_of(arm)  # all are known before any reward is learned
@@ -596,6 +596,16 @@ class Bandit:
         self._retired = self._retired - {self.arms.ids[self.arms.index_of(arm)] for arm in as_list("arms", arms)}
 
     # Inside
+
+    def _checked_rewards(self, rewards: Any) -> list[float]:
+        """Returns rewards as numbers, or raises and says which of them is none."""
+        values = []
+        for place, reward in enumerate(as_list("rewards", rewards)):
+            try:
+                values.append(self._checked_reward(reward))
+            except RewardError as error:
+                raise RewardError(f"rewards[{place}]: {error.problem}", error.rule, error.remedy) from None
+        return values
 
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)

@@ -288,7 +288,7 @@ def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
     if name == "decision":
         return decision_number(value)
     if name == "rewards":
-        return [bandit._checked_reward(each) for each in as_list(name, value)]
+        return bandit._checked_rewards(value)
     if name == "decisions":
         return [decision_number(each) for each in as_list(name, value)]
     if name == "friends" and isinstance(value, Iterator):
