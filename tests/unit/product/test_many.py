@@ -58,7 +58,7 @@ def test_on_a_mistake_none_of_many_is_learned(call: str, given: Any, error: type
     bandit = make()
     bandit.decide("ana")
     before = bandit.predict("ana")
-    with pytest.raises(error, match=r"rewards\[1\]" if error is RewardError else ""):
+    with pytest.raises(error, match=r"rewards\[1\]" if error is RewardError else "."):
         getattr(bandit, call)(*given)
     assert (bandit.n_rewards, bandit.n_pending, bandit.predict("ana")) == (0, 1, before)
 
