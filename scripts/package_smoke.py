@@ -13,7 +13,7 @@ GRAPH = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy")])
 
 def plain() -> None:
     """The core alone: a bandit that decides, learns, is saved and loaded."""
-    bandit = ct.Bandit(graph=GRAPH, arms=ARMS, seed=0)
+    bandit = ct.Bandit(graph=GRAPH, arms=ARMS, seed=0, wait_for_fits=True)
     for user in USERS * 5:
         bandit.reward(bandit.decide(user).id, 1.0 if user == "ana" else 0.0)
     bandit.save("bandit.coterie")
