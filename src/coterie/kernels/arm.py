@@ -15,7 +15,7 @@ Examples:
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from scipy.spatial.distance import cdist
@@ -368,7 +368,7 @@ def _as_length(value: object) -> float:
     raise KernelError(f"lengthscale is {value!r}", _LENGTHSCALE_RULE, "Measure the features in another unit")
 
 
-def _as_degree(value: object) -> int:
+def _as_degree(value: Any) -> int:
     if is_whole(value, 1):
-        return int(value)  # type: ignore[call-overload,no-any-return]
+        return int(value)
     raise KernelError(f"degree is {value!r}", "degree must be a whole number, 1 or more", "Pass degree=2, for example")
