@@ -17,9 +17,7 @@ class CertifiedPolicy(Policy):
     another model than the mean (pending decisions that are hallucinated), no choice is called certain.
     """
 
-    def consider_many(self, users: Any, candidates: Any = None) -> None:  # noqa: ARG002 - always one after another
-        """Returns nothing: each decision is refined by itself."""
-        return
+    decides_together = False  # each is refined by itself
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         model, width = self._model, self.width

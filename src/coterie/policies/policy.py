@@ -1,22 +1,29 @@
 """A policy chooses: a model and a score, on the caller's own user and arm ids."""
 
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import count, product
 from math import sqrt
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array, Choice, UserId
 from coterie.errors import (
     FAILURES,
+    CandidatesError,
     DimensionError,
     FitWarning,
+    KernelError,
     NumericalError,
     ParameterError,
+    UnknownArmError,
+    UnknownUserError,
     listed,
+    or_similar,
 )
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
@@ -26,26 +33,38 @@ from coterie.models import History, Model, restore_model
 from coterie.models.base import checked_reward
 from coterie.policies.adaptation.followers import Follower
 from coterie.policies.added_edges import link_between
-from coterie.policies.ids import Naming, as_list
 from coterie.policies.reward_batches import fit_model
 from coterie.policies.rules.draws import Draws
-from coterie.policies.rules.propensity import N_DRAWS, Propensities, tie_bar, tied
-from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score
-from coterie.policies.rules.widths import Width, checked_width, width_at
-from coterie.policies.saved_check import check_same
+from coterie.policies.rules.propensity import N_DRAWS, Propensities
+from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score, best_of_each, best_of_one
+from coterie.policies.rules.widths import Width, WidthRule, checked_width, width_at
 
 Index = NDArray[np.intp]
 
 TIE_TOLERANCE = 1e-10
+SAME = 1e-6  # the gap between numbers that were saved and those computed again
 
 
-class Policy(Naming):
+class Policy:
     """Chooses arms for users and learns from the rewards. Made by `make_policy`.
 
     Only `update` changes the belief. `select` counts decisions: a decision's randomness depends on the seed and its
-    number alone, so the same seed gives the same run on every exact engine. `pending_model`, if it is set, is a model
-    that is also conditioned on pending decisions: std is read there, the mean from the posterior.
+    number alone, so the same seed gives the same run on every exact engine.
+
+    Attributes:
+        decides_together: Whether decisions for several users can be computed at once (`consider_many`).
+        learns_by_decisions: Whether what a reward teaches depends on the decision that led to it.
+        centre: The prior mean of rewards. The model knows rewards less this number.
+        width_rule: Multiplies the width where not all of the posterior is worth exploring alike; None otherwise.
+        inverse_link: Turns mean and std of the posterior into those of rewards, where it is about something else.
+        pending_model: A model that is also conditioned on pending decisions: std is read there, the mean from the
+            posterior. None where decisions do not count before their rewards.
+        pending_fit: A fit of the hyperparameters that goes on, where they are learned.
+        fits: Of policies that learn hyperparameters: after how many rewards, and what was found.
     """
+
+    decides_together = True
+    learns_by_decisions = False
 
     def __init__(
         self,
@@ -72,7 +91,12 @@ class Policy(Naming):
         self._followers = tuple(followers)
         self._refused, self.n_refused = "", 0
         self.n_to_refuse = 0  # of the next settings, in a replay: they failed then, for lack of memory perhaps
-        self.fits: list[tuple[int, Any]] = []  # of those that learn hyperparameters: after how many rewards, and what
+        self.fits: list[tuple[int, Any]] = []
+        self.centre = 0.0
+        self.width_rule: WidthRule | None = None
+        self.inverse_link: Callable[[Array, Array], tuple[Array, Array]] | None = None
+        self.pending_fit: Any = None
+        self._checked_reward: Callable[[Any], float] = checked_reward
         self._draws = Draws(seed)
         self._user_kernel = user_kernel
         self._arm_ids = arms.ids if arms else ()
@@ -121,23 +145,26 @@ class Policy(Naming):
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> ScoredBatch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
         rows = [self._user_row(user) for user in users]
-        if callable(self.width) or self.pending_model is not None or self.arms is None or not rows:
+        together = self.decides_together and not callable(self.width) and self.pending_model is None
+        if not together or self.arms is None or not rows:
             return None
         arms = self._candidates(candidates)
         model, first, tolerances = self._model, self.n_decisions, [self._tolerance(row, arms) for row in rows]
         mean, std = model.read_many(np.array(rows, dtype=np.intp), arms)
         width, numbers = self.widths(np.array(rows), arms, std), range(first, first + len(rows))
         score = self._score.of_many(mean, std, width, model=model, draws=self._draws, numbers=numbers)
-        best = None if score is None else self._best_of_many(score, np.array(tolerances), numbers)
+        best = None if score is None else best_of_each(score, np.array(tolerances), self._draws, numbers)
         if score is None or best is None:
             return None
         self.n_decisions += len(rows)
+        if self.centre:
+            mean, score = mean + self.centre, score + self.centre
         return ScoredBatch(self._score, first, rows, mean, std, width, score, tolerances, model.noise_var, best)
 
     def update(self, user: UserId, arm: Any, reward: float) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""
         row = self._user_row(user)
-        value = checked_reward(reward)
+        value = self._checked_reward(reward)
         column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
         self.learn(row, column, value)
 
@@ -246,6 +273,17 @@ class Policy(Naming):
         """Returns whether hyperparameters are fitted after so many rewards."""
         return False
 
+    @property
+    def ready_fit(self) -> tuple[int, list[float]] | None:
+        """After how many rewards a fit started that can be taken now, and the numbers it found; None without one."""
+        return None
+
+    def take_fit(self, started: int, numbers: Iterable[float]) -> None:
+        """Takes the fit that goes on, these being the numbers it found."""
+
+    def set_fits(self, *, when_ready: bool, given: bool) -> None:
+        """Says how fits are taken, where hyperparameters are learned."""
+
     def hyperparameters(self) -> dict[str, Any] | None:
         """Returns the hyperparameters learned so far as plain values that mean the same on another graph, if any."""
         return None
@@ -280,8 +318,10 @@ class Policy(Naming):
 
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
-        row = self._user_row(user)
-        return self.model.peek(row, self._candidates(candidates))
+        mean, std = self.model.peek(self._user_row(user), self._candidates(candidates))
+        if self.centre:
+            mean = mean + self.centre
+        return (mean, std) if self.inverse_link is None else self.inverse_link(mean, std)
 
     def covariance(self, user: UserId, candidates: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
@@ -314,10 +354,11 @@ class Policy(Naming):
             return None
         return self._decide(row, arms, self.n_decisions).propensities(rng, n_draws)
 
-    def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:  # noqa: ARG002 - a subclass may look at them
+    def widths(self, rows: Any, arms: Any, std: Array) -> float | Array:
         """Returns how wide to explore now: a number, or one for each std, of these arms for a user's row or more."""
         width = self.width
-        return width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width
+        plain = width_at(width, self._model.n_observations + 1, self._model) if callable(width) else width
+        return plain if self.width_rule is None else plain * self.width_rule(self._model, rows, arms, std)
 
     def describe(self) -> str:
         """Returns in words what this policy runs on and why."""
@@ -353,6 +394,62 @@ class Policy(Naming):
         """Returns what the user covariance is made of, if its changes have a closed form."""
         return GraphCovariance.of(self._user_kernel)
 
+    # Users and arms by the caller's own ids, as rows and vectors that a model knows
+
+    def _user_row(self, user: UserId) -> int:
+        try:
+            return self._user_index[user]
+        except (KeyError, TypeError):
+            remedy = "Add the user to the graph, make a policy on it and replay the rewards with update_many"
+            raise UnknownUserError(
+                f"user {user!r} is unknown",
+                f"the graph's users are {listed(self.graph.users)}",
+                or_similar(user, self.graph.users, remedy),
+            ) from None
+
+    def _arm_row(self, arm: Any) -> int:
+        try:
+            return self._arm_index[arm]
+        except (KeyError, TypeError):
+            if isinstance(arm, Choice):
+                raise UnknownArmError(
+                    "the arm is a whole Choice", "an arm is named by its id", "Pass choice.arm"
+                ) from None
+            assert self.arms is not None
+            return self.arms.index_of(arm)
+
+    def _candidates(self, candidates: Any) -> Any:
+        """Returns the candidates as the model knows them: rows of the pool, or vectors."""
+        if self.arms is None:
+            return self._vectors(candidates)
+        if candidates is None:
+            return np.arange(len(self.arms))
+        ids = as_list("candidates", candidates)
+        if not ids:
+            raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
+        try:
+            rows = itemgetter(*ids)(self._arm_index) if len(ids) > 1 else (self._arm_index[ids[0]],)
+        except (KeyError, TypeError):
+            rows = [self._arm_row(arm) for arm in ids]
+        if len(set(rows)) < len(rows):
+            repeated = next(arm for i, arm in enumerate(ids) if arm in ids[:i])
+            raise CandidatesError(f"candidate {repeated!r} is given twice", "candidates are distinct", "Drop one")
+        return np.array(rows, dtype=np.intp)
+
+    def _vectors(self, candidates: Any) -> Any:
+        if isinstance(candidates, Iterator):
+            candidates = list(candidates)
+        if candidates is not None and np.size(candidates) == 0:
+            raise CandidatesError(
+                "there are no candidates", "at least one is needed", "Pass an array with one row each"
+            )
+        rows = self._model.checked_arms(candidates)
+        if len({row.tobytes() for row in rows}) < len(rows):
+            raise CandidatesError("a candidate vector is given twice", "candidates are distinct", "Drop repeated rows")
+        return rows
+
+    # Inside
+
     def _chosen(self, row: int, arms: Any, found: Scored) -> Choice:
         """Counts the decision and returns its record."""
         number, best = self.n_decisions, found.best
@@ -386,8 +483,12 @@ class Policy(Naming):
     ) -> Scored:
         """Returns what a decision is made from, the best candidate included."""
         tolerance = self._tolerance(row, arms)
-        best, n_ties = self._best(score, tolerance, number)
-        return Scored(self._score, mean, std, width, score, tolerance, self._model.noise_var, best, n_ties)
+        best, n_ties = best_of_one(score, tolerance, self._draws, number)
+        if self.centre:
+            mean, score = mean + self.centre, score + self.centre
+        in_rewards = None if self.inverse_link is None else self.inverse_link(mean, std)
+        given = mean, std, width, score, tolerance, self._model.noise_var, best, n_ties
+        return Scored(self._score, *given, on_reward_scale=in_rewards)
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         """Learns one reward from values that were checked already."""
@@ -400,27 +501,6 @@ class Policy(Naming):
     def _followed(self) -> Iterable[Model]:
         """Returns the models whose settings follow the rewards."""
         return (self._model,)
-
-    def _best(self, score: Array, tolerance: float, number: int) -> tuple[int, int]:
-        """Returns the position of the highest score, ties broken at random, and how many are tied."""
-        values = score.tolist()  # few numbers: faster than an array
-        bar = tie_bar(max(values), tolerance)
-        ties = [i for i, value in enumerate(values) if value >= bar]
-        if not ties:
-            raise NumericalError(
-                f"the scores of the candidates are {listed(values)}",
-                "they must be numbers",
-                "Check the width and the model's describe()",
-            )
-        return (ties[0], 1) if len(ties) == 1 else (ties[self._draws.pick(number, len(ties))], len(ties))
-
-    def _best_of_many(self, score: Array, tolerances: Array, numbers: Sequence[int]) -> Index | None:
-        """Returns the position of the highest score of each row; None where one is not a number."""
-        ties = tied(score, tolerances[:, None])
-        n_ties, best = ties.sum(axis=1), ties.argmax(axis=1)
-        for i in np.flatnonzero(n_ties > 1).tolist():
-            best[i] = np.flatnonzero(ties[i])[self._draws.pick(numbers[i], int(n_ties[i]))]
-        return np.asarray(best) if n_ties.all() else None
 
     def _tolerance(self, row: int, arms: Any) -> float:
         """Returns the gap within which scores are tied: 1e-10 of the user's largest prior std and the largest reward.
@@ -462,3 +542,33 @@ def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: An
         raise DimensionError(
             f"a model of {n_arms or 'no pool of'} arms with {arms!r}", "they are the same arms", "Make the model anew"
         )
+
+
+def as_list(what: str, values: Any) -> list[Any]:
+    """Returns the values of any iterable but a string, which is one id, and a mapping, half of which would be lost."""
+    if type(values) is list:  # by far the most common, and candidates are read at every decision
+        return values
+    if isinstance(values, Mapping):
+        keys = listed(values) or "nothing"
+        raise CandidatesError(f"{what} are a mapping, with keys {keys}", "they are a list", "Pass a list of its keys")
+    if what == "candidates" and isinstance(values, set | frozenset):
+        rule = "their order decides ties, and a set has none"
+        raise CandidatesError(f"{what} are a {type(values).__name__}", rule, "Pass a list, such as sorted(...)")
+    scalar = isinstance(values, np.ndarray) and values.ndim == 0
+    if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
+        raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")
+    return list(values)
+
+
+def check_same(name: str, held: Any, made: Any) -> None:
+    """Raises if numbers that were saved are not those that the settings give, up to rounding.
+
+    Examples:
+        >>> check_same("noise variance", 0.01, 0.5)
+        Traceback (most recent call last):
+        coterie.errors.KernelError: the noise variance that was saved is off by 0.98; settings, graph and arms give ...
+    """
+    found = gap_of_matrices(np.asarray(held, dtype=np.float64), np.asarray(made, dtype=np.float64))
+    if not found <= SAME:
+        what, rule = f"the {name} that was saved is off by {found:.2g}", "settings, graph and arms give the kernel"
+        raise KernelError(what, rule, "Learn the rewards again")

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Array, UserId
+from coterie.contracts import Array
 from coterie.models import Model
 from coterie.policies.policy import Policy
-from coterie.policies.rules.scores import FunctionScore, Scored, ucb
+from coterie.policies.rules.scores import FunctionScore, Scored, best_of_one, ucb
 from coterie.policies.rules.widths import width_at
 
 DEFAULT_ROUNDS = 1000
@@ -36,6 +36,9 @@ class StagedPolicy(Policy):
         rounds: T, how many rounds are expected.
         **parts: As for `Policy`.
     """
+
+    decides_together = False  # a decision in stages changes what the next is made from
+    learns_by_decisions = True
 
     def __init__(self, *, make: Callable[..., Model], noise_var: float, rounds: int, **parts: Any) -> None:
         score = FunctionScore(ucb)  # whose propensities are not known: stages leave candidates out
@@ -70,15 +73,12 @@ class StagedPolicy(Policy):
         """Never: a reward belongs to the stage that its decision was made in."""
         return False
 
-    def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> None:
-        """Returns None: a decision in stages changes what the next is made from."""
-
     def describe(self) -> str:
         """Returns in words how many rewards each stage has, and what stage 1 runs on and why."""
         learned = {stage: model.n_observations for stage, model in sorted(self._stages.items())}
-        told = ", ".join(f"{rewards} in stage {stage}" for stage, rewards in learned.items())
+        by_stage = ", ".join(f"{rewards} in stage {stage}" for stage, rewards in learned.items())
         return (
-            f"{self.name}: {self.n_stages} stages for {self.rounds} rounds; of {self.n_rewards} rewards {told} and "
+            f"{self.name}: {self.n_stages} stages for {self.rounds} rounds; of {self.n_rewards} rewards {by_stage} and "
             f"{self.n_rewards - sum(learned.values())} in none. "
             f"Stage 1: {self._model.describe()}{self._refusals()}"
         )
@@ -100,7 +100,7 @@ class StagedPolicy(Policy):
                 break
             left = left[score >= score.max() - 2 * bar - rounding]
         tolerance = self._tolerance(row, arms[left])
-        best, n_ties = self._best(score, tolerance, number)
+        best, n_ties = best_of_one(score, tolerance, self._draws, number)
         chosen = int(left[best])
         self._due[self._model.kernel.key(row, arms[chosen])] = due
         shown = np.full((3, len(arms)), np.nan)  # of those that earlier stages left out nothing is known here

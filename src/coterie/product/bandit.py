@@ -18,7 +18,7 @@ from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models.base import Index, checked_binary, checked_reward
 from coterie.policies import SpectralSchedule, make_policy
 from coterie.policies.factory.registry import refuse_unknown
-from coterie.policies.ids import as_list
+from coterie.policies.policy import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.policies.rules.scores import ScoreFunction
 from coterie.policies.rules.widths import Width
@@ -639,7 +639,7 @@ class Bandit:
     @journalled
     def _take_fit(self, started: int, found: list[float]) -> None:
         self._learned.touched = True
-        self._learned.take_fit(started, found)
+        self._learned.policy.take_fit(started, found)
 
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)

@@ -135,7 +135,8 @@ def _locked(method: Method[P, R], made: Made) -> Method[P, R]:
 
 def _recovered(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recover(bandit)
-    ready = bandit._learned.ready_fit
+    policy = bandit._learned.policy
+    ready = None if policy.pending_fit is None else policy.ready_fit
     if ready is not None:
         _committed(bandit, CHANGES["_take_fit"], ready, {})
     return made(bandit, args, kwargs)

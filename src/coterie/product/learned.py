@@ -8,10 +8,8 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models import History, make_model
 from coterie.policies import Policy
-from coterie.policies.auto import AutoPolicy
 from coterie.policies.factory.engine_choice import feature_options
 from coterie.policies.reward_batches import Progress
-from coterie.policies.staged import StagedPolicy
 from coterie.product.events import Memory, RewardEvents
 from coterie.product.ledger import Ledger
 
@@ -82,34 +80,20 @@ class Learned:
     @waits_for_fits.setter
     def waits_for_fits(self, waits: bool) -> None:
         self._waits_for_fits = waits
-        self._tell(self.policy)
+        self._set_fits(self.policy)
 
     @property
     def fits_are_given(self) -> bool:
-        """Whether fits are not computed but told of, as in a replay."""
+        """Whether fits are not computed but given, as in a replay."""
         return self._fits_are_given
 
     @fits_are_given.setter
     def fits_are_given(self, given: bool) -> None:
         self._fits_are_given = given and not self._waits_for_fits
-        self._tell(self.policy)
-        if isinstance(self.policy, AutoPolicy) and not self._fits_are_given:
-            self.policy.begin_fits()
+        self._set_fits(self.policy)
 
-    def _tell(self, policy: Policy) -> None:
-        """Lets a policy know how its fits are to be taken."""
-        if isinstance(policy, AutoPolicy):
-            policy.takes_when_ready, policy.fits_are_given = not self._waits_for_fits, self._fits_are_given
-
-    @property
-    def ready_fit(self) -> tuple[int, list[float]] | None:
-        """After how many rewards a fit began that can be taken now, and the numbers it found; none without."""
-        return self.policy.ready_fit if isinstance(self.policy, AutoPolicy) else None
-
-    def take_fit(self, started: int, found: Iterable[float]) -> None:
-        """Takes the fit that goes on, these being the numbers it found."""
-        assert isinstance(self.policy, AutoPolicy)
-        self.policy.take_fit(started, found)
+    def _set_fits(self, policy: Policy) -> None:
+        policy.set_fits(when_ready=not self._waits_for_fits, given=self._fits_are_given)
 
     @property
     def needs_refreshing(self) -> bool:
@@ -267,7 +251,7 @@ class Learned:
         policy = self._make(graph=graph, arms=arms, **self.options)
         for name in ("n_decisions", "_refused", "n_refused", "n_to_refuse"):
             setattr(policy, name, getattr(self.policy, name))
-        self._tell(policy)
+        self._set_fits(policy)
         if kept is not None:
             policy.relearn_with(kept, self._collapsed(policy, events))
         elif policy.collapses:
@@ -280,7 +264,7 @@ class Learned:
 
 def _check_fit(policy: Policy, memory: Memory) -> None:
     """Raises if rewards of this policy cannot be learned again, or not be forgotten as asked for."""
-    if isinstance(policy, StagedPolicy):
+    if policy.learns_by_decisions:
         raise ParameterError(
             f"policy is {policy.name!r}",
             "its belief depends on its own decisions, so it can be neither changed nor saved",

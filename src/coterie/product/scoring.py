@@ -11,7 +11,7 @@ from coterie.errors import ParameterError
 from coterie.errors.checks import check_whole
 from coterie.models.base import Index
 from coterie.policies import Policy
-from coterie.policies.ids import as_list
+from coterie.policies.policy import as_list
 from coterie.product.files.atomic import not_written, replacing
 from coterie.product.inputs.rewards import parquet
 

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import ParameterError
 from coterie.models import History, make_model
-from coterie.policies.auto.auto_policy import FIRST_FIT, AutoPolicy
+from coterie.policies.auto import AutoPolicy
 from coterie.policies.auto.evidence import Evidence, level_of
 from coterie.policies.auto.fit_context import FitContext
+from coterie.policies.auto.fits import FIRST_FIT
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import Prior, fit
 

@@ -13,7 +13,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError
-from coterie.policies.auto import AutoPolicy, auto_policy
+from coterie.policies.auto import AutoPolicy, likelihood
 
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))
 
@@ -88,7 +88,7 @@ def test_a_fit_that_fails_leaves_the_belief_in_use(monkeypatch: pytest.MonkeyPat
     def refuse(*_: Any, **__: Any) -> Any:
         raise NumericalError("no", "never", "Do not")
 
-    monkeypatch.setattr(auto_policy, "fit", refuse)
+    monkeypatch.setattr(likelihood, "fit", refuse)
     with pytest.warns(FitWarning, match="after 24 rewards"):
         play(policy, 10, start=23)
     assert "rewards was not made: no" in policy.describe()
@@ -170,19 +170,19 @@ def test_a_growing_one_goes_on_to_the_bit_after_saving(at: int) -> None:
 def test_a_mistake_in_the_code_of_a_fit_is_raised_where_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = make()
     play(policy, 23)
-    monkeypatch.setattr(auto_policy, "fit", lambda *_, **__: 1 // 0)
+    monkeypatch.setattr(likelihood, "fit", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         play(policy, 10, start=23)
-    assert policy._pending is None
+    assert policy.pending_fit is None
     play(policy, 1, start=31)
 
 
 def test_a_policy_that_is_dropped_during_a_fit_takes_its_thread_along() -> None:
     policy = make()
     play(policy, 24)
-    assert policy._pending is not None
-    assert policy._pending._work is not None
-    thread = policy._pending._work._thread
+    assert policy.pending_fit is not None
+    assert policy.pending_fit._work is not None
+    thread = policy.pending_fit._thread
     del policy
     gc.collect()
     thread.join(timeout=60)
@@ -192,12 +192,12 @@ def test_a_policy_that_is_dropped_during_a_fit_takes_its_thread_along() -> None:
 def test_a_reward_in_the_place_of_another_lets_a_fit_that_goes_on_begin_anew() -> None:
     policy = make(engine="grid")
     play(policy, 24)
-    before = policy._pending
+    before = policy.pending_fit
     row, column = policy.model.history.users[3], policy.model.history.arms[3]
     assert before is not None
     assert policy.revise(row, column, policy.model.history.means[3] + policy.centre, 7.0)
-    assert policy._pending is not None
-    assert policy._pending is not before
+    assert policy.pending_fit is not None
+    assert policy.pending_fit is not before
 
 
 # Taken when they are ready
@@ -247,7 +247,7 @@ def test_a_fit_that_nobody_gave_is_computed_once_fits_begin_again() -> None:
     policy.takes_when_ready = policy.fits_are_given = True
     play(policy, 10)
     assert policy.ready_fit is None
-    policy.begin_fits()
+    policy.set_fits(when_ready=True, given=False)
     started, hyper = ready(policy)
     policy.take_fit(started, hyper)
     assert [t for t, _ in policy.fits] == [8]

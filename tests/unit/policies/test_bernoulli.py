@@ -14,7 +14,7 @@ import coterie as ct
 from coterie.models import History
 from coterie.policies.auto import bernoulli
 from coterie.policies.auto.bernoulli import LogitBelief, Sites, Trials, believed, bound, probabilities, settled
-from coterie.policies.auto.bernoulli_policy import BernoulliEvidence, level_of, logit_prior
+from coterie.policies.auto.bernoulli_likelihood import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import fit

@@ -8,18 +8,23 @@ import pytest
 import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError, RewardError, UnknownNameError
 from coterie.models import History
-from coterie.policies.auto import BernoulliPolicy, bernoulli_policy
+from coterie.policies.auto import AutoPolicy, bernoulli_likelihood
 from coterie.policies.auto.bernoulli import settled
-from coterie.policies.auto.bernoulli_policy import MOST_PAIRS
+from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood, SiteLimits
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(6, 3)), ids=list("abcdef"))
 
 
-def make(name: str = "auto-ucb", **options: Any) -> BernoulliPolicy:
-    policy = ct.make_policy(name, graph=GRAPH, arms=ARMS, likelihood="bernoulli", **options)
-    assert isinstance(policy, BernoulliPolicy)
+def make(name: str = "auto-ucb", graph: ct.UserGraph = GRAPH, arms: ct.ArmPool = ARMS, **options: Any) -> AutoPolicy:
+    policy = ct.make_policy(name, graph=graph, arms=arms, likelihood="bernoulli", **options)
+    assert isinstance(policy, AutoPolicy)
     return policy
+
+
+def rewards_of(policy: AutoPolicy) -> BernoulliLikelihood:
+    assert isinstance(policy.likelihood, BernoulliLikelihood)
+    return policy.likelihood
 
 
 def taste(seed: int, spread: float = 1.5) -> np.ndarray:
@@ -38,12 +43,12 @@ def beliefs(policy: ct.Policy) -> np.ndarray:
     return np.array([policy.predict(user) for user in range(8)])
 
 
-def fixed_point(policy: BernoulliPolicy) -> np.ndarray:
+def fixed_point(policy: AutoPolicy) -> np.ndarray:
     """Returns the beliefs with the same hyperparameters and sites that are settled from the prior, on `dense`."""
     other = make(engine="dense")
     other.model.retune(policy.model.kernel, 1.0)
-    other.trials, other.centre = policy.trials, policy.centre
-    other._settle(policy.model.kernel, policy.centre, start=None)
+    other.centre = policy.centre
+    other.likelihood.relearn(other.model, rewards_of(policy).trials, policy.centre)
     return beliefs(other)
 
 
@@ -91,7 +96,8 @@ def test_rewards_after_a_relearned_history_belong_to_the_same_pairs() -> None:
     history.add((2, 3), 2, 3, 1.0)
     policy.relearn(history)
     policy.update(2, "d", 0.0)
-    assert (len(policy.trials), policy.trials.counts, policy.n_rewards) == (1, [2], 2)
+    trials = rewards_of(policy).trials
+    assert (len(trials), trials.counts, policy.n_rewards) == (1, [2], 2)
 
 
 def test_what_is_told_are_probabilities_and_choices_are_made_on_logits() -> None:
@@ -167,14 +173,13 @@ def test_fits_come_on_epochs_that_double_and_are_told() -> None:
 
 def test_beyond_many_pairs_a_fit_looks_at_a_sample() -> None:
     arms = ct.ArmPool(np.random.default_rng(0).normal(size=(10, 2)))
-    policy = ct.make_policy("auto-ucb", graph=ct.make_graph("ring", 70), arms=arms, likelihood="bernoulli")
-    assert isinstance(policy, BernoulliPolicy)
+    likelihood = rewards_of(make(graph=ct.make_graph("ring", 70), arms=arms))
     for user in range(70):
         for arm in range(10):
-            policy.trials.add((user, arm), user, arm, 0.0)
-    rows = policy._sample(1000, MOST_PAIRS)
+            likelihood.trials.add((user, arm), user, arm, 0.0)
+    rows = likelihood._sample(1000, n_users=70)
     assert rows is not None
-    assert len(rows) == MOST_PAIRS
+    assert len(rows) == SiteLimits().pairs_of_fit
 
 
 def test_beyond_many_pairs_sites_stay_as_they_were_made_and_no_call_grows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,22 +189,22 @@ def test_beyond_many_pairs_sites_stay_as_they_were_made_and_no_call_grows(monkey
         sizes.append(len(gram))
         return settled(gram, *rest)
 
-    monkeypatch.setattr(bernoulli_policy, "settled", noted)
+    monkeypatch.setattr(bernoulli_likelihood, "settled", noted)
     graph = ct.make_graph("ring", 30)
-    policy = ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli")
-    assert isinstance(policy, BernoulliPolicy)
+    policy = make(graph=graph, arms=arms)
     truth = 1 / (1 + np.exp(-2 * arms.features[:, 0]))
     for user, arm in rng.permutation([(u, a) for u in range(30) for a in range(0, 30, 2)]).tolist():
         policy.update(user, arm, float(rng.random() < truth[arm]))
-    assert len(policy.trials) == 450
-    assert max(sizes) == bernoulli_policy.MOST_SETTLED
+    assert len(rewards_of(policy).trials) == 450
+    assert policy.n_rewards == rewards_of(policy).trials.n_observations
+    assert max(sizes) == SiteLimits().settled
     one = policy.predict(3)[0]
     assert np.abs(one - truth).mean() < 0.1
     other = ct.make_policy("auto-ucb", graph=graph, arms=arms, likelihood="bernoulli")
-    other.relearn_with(policy.hyperparameters() or {}, policy.trials)
+    other.relearn_with(policy.hyperparameters(), rewards_of(policy).trials)
     assert other.n_rewards == policy.n_rewards
     np.testing.assert_allclose(other.predict(3)[0], one, atol=0.15)
-    assert max(sizes) == bernoulli_policy.MOST_SETTLED
+    assert max(sizes) == SiteLimits().settled
 
 
 def test_a_likelihood_is_known_and_only_for_auto() -> None:

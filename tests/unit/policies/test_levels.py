@@ -9,12 +9,10 @@ import pytest
 import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence, Together
-from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.laplacian_choice import is_uneven
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.fit_context import FitContext, is_uneven
+from coterie.policies.auto.parts import Hyper, lanczos_density
 from coterie.policies.auto.prior import Prior, fit
 from coterie.policies.auto.sampling import neighbourhood_laplacian
-from coterie.policies.auto.spectra import lanczos_density
 from coterie.policies.auto.statistics import is_constant, is_two_valued
 
 UNEVEN, EVEN = ct.make_graph("barabasi-albert", 40, seed=2), ct.make_graph("sbm", 40, seed=2)

@@ -1,7 +1,7 @@
 """Fits on graphs of any size: the same as on the whole where that is looked at, near it where it is sampled."""
 
 from math import exp
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
-from coterie.policies.auto.background import BackgroundModel
 from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.fits import Found, PendingFit
+from coterie.policies.auto.parts import Hyper, lanczos_density
 from coterie.policies.auto.sampling import (
     BLOCK_PAIRS,
     BLOCKS,
@@ -23,7 +23,6 @@ from coterie.policies.auto.sampling import (
     neighbourhood_laplacian,
     surroundings,
 )
-from coterie.policies.auto.spectra import lanczos_density
 
 GRAPH = ct.make_graph("sbm", 60, seed=3)
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(30, 3)))
@@ -136,35 +135,38 @@ def test_few_pairs_are_one_sample_and_samples_go_on_where_nobody_near_has_reward
     assert [len(each.rows) for each in many] == [BLOCK_PAIRS] * 3  # as many as the pairs are worth
 
 
-def test_what_goes_on_ahead_does_every_step_and_tells_what_went_wrong() -> None:
-    model = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0)
-    ahead = BackgroundModel(lambda: 7, lambda _: model)
-    assert ahead.found() == 7
-    ahead.follow(lambda made, found: made.learn(0, 0, found - 5.0))
-    found, made = ahead.finish()
+def state(size: int = 0) -> dict[str, Any]:
+    return history(GRAPH, size).state()
+
+
+def test_a_pending_fit_learns_every_reward_and_raises_what_went_wrong() -> None:
+    model, found = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0), Found(HYPER, 0.5)
+    pending = PendingFit(8, 9, state(), lambda: found, lambda *_: model)
+    assert pending.found() == found
+    pending.follow((0, 0, 2.0))
+    taken, made = pending.finish()
     assert made is not None
-    assert (found, made.n_observations) == (7, 1)
-    broken = BackgroundModel(lambda: 1 // 0, lambda _: model)
+    assert (taken, made.n_observations, made.history.means) == (found, 1, [1.5])
+    broken = PendingFit(8, 9, state(), lambda: 1 // 0, lambda *_: model)  # type: ignore[arg-type, return-value]
     with pytest.raises(ZeroDivisionError):
         broken.found()
     with pytest.raises(ZeroDivisionError):
         broken.finish()
 
 
-def test_in_a_forked_process_it_begins_anew_and_comes_to_the_same() -> None:
-    def note(name: str) -> Any:
-        return lambda made, _: made.append(name)
+def test_in_a_forked_process_a_fit_starts_again_and_comes_to_the_same() -> None:
+    def find() -> Found:
+        started.append(1)
+        return Found(HYPER, 0.0)
 
-    def find() -> int:
-        begun.append(1)
-        return 7
-
-    begun: list[int] = []
-    ahead = BackgroundModel(find, lambda _: cast(Any, []))
-    ahead.follow(note("first"))
-    ahead.finish()
-    ahead._process = -1  # as a child sees it, where no thread is left
-    ahead.follow(note("second"))
-    found, made = ahead.finish()
-    assert (found, cast(Any, made)) == (7, ["first", "second"])
-    assert begun == [1, 1]
+    started: list[int] = []
+    make = PoolKernel(np.eye(1), np.eye(3))
+    pending = PendingFit(8, 9, state(), find, lambda *_: make_model(make, noise_var=1.0))
+    pending.follow((0, 1, 1.0))
+    pending.finish()
+    pending._process = -1  # as a child sees it, where no thread is left
+    pending.follow((0, 2, 3.0))
+    _, made = pending.finish()
+    assert made is not None
+    assert (made.history.arms, made.history.means) == ([1, 2], [1.0, 3.0])
+    assert started == [1, 1]

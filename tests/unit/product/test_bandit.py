@@ -18,7 +18,9 @@ from coterie.errors import (
     UnknownArmError,
     UnknownUserError,
 )
-from coterie.policies.auto import auto_policy, bernoulli_policy
+from coterie.policies.auto import AutoPolicy, bernoulli_likelihood
+from coterie.policies.auto import likelihood as gaussian_likelihood
+from coterie.policies.auto.fits import FitSchedule
 from coterie.policies.auto.prior import fit
 from coterie.product.bandit import Bandit
 
@@ -235,14 +237,14 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
         return begun
 
     # Of a fit in a thread, when it begins: when it is computed depends on the machine.
-    monkeypatch.setattr(auto_policy.AutoPolicy, "_begun_fit", noted(auto_policy.AutoPolicy._begun_fit))
-    for module in (auto_policy, bernoulli_policy):
+    monkeypatch.setattr(AutoPolicy, "_started_fit", noted(AutoPolicy._started_fit))
+    for module in (gaussian_likelihood, bernoulli_likelihood):
         monkeypatch.setattr(module, "fit", noted(fit))
     for number in range(70):
         decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])
         bandit.reward(decision.id, float(number % 3 == 0))
     late, epochs = {number for number in fitted if number > 35}, {64} if likelihood == "bernoulli" else {48, 64}
-    due = {epoch: epoch + 2 * (epoch // auto_policy.LATER) for epoch in epochs}  # it may begin once more
+    due = {epoch: epoch + 2 * (epoch // FitSchedule().later) for epoch in epochs}  # it may begin once more
     near = [set(range(epoch - 1, due[epoch] + 1)) for epoch in epochs]
     assert all(late & each for each in near)
     assert late <= set().union(*near)

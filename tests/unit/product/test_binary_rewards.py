@@ -8,8 +8,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import CoterieError, ParameterError, RewardError
-from coterie.policies.auto import bernoulli_policy
-from coterie.policies.auto.bernoulli_policy import BernoulliPolicy
+from coterie.policies.auto import AutoPolicy
+from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood, SiteLimits
 from coterie.product.bandit import Bandit
 
 ARMS = dict(zip("abcdef", np.random.default_rng(0).normal(size=(6, 3)), strict=True))
@@ -188,15 +188,15 @@ def test_a_change_of_the_graph_keeps_the_hyperparameters_and_settles_the_sites()
     bandit = make()
     play(bandit, 45)
     policy = bandit._learned.policy
-    assert isinstance(policy, BernoulliPolicy)
-    policy._refresh(45)
+    assert isinstance(policy, AutoPolicy)
+    policy._keep_up(45)
     settled, hyper = beliefs(bandit), policy.hyper
     bandit.connect("bo", "cy", 0.5)  # the weight it has: all is learned anew on the same graph
     assert bandit._learned.policy is not policy
     np.testing.assert_allclose(beliefs(bandit), settled, atol=1e-4)
     bandit.add_user("eve", {"ana": 2.0})
     after = bandit._learned.policy
-    assert isinstance(after, BernoulliPolicy)
+    assert isinstance(after, AutoPolicy)
     assert after.hyper._replace(graph=hyper.graph) == hyper
     assert abs(bandit.predict("eve", ["a"])["a"][0] - bandit.predict("ana", ["a"])["a"][0]) < 0.2
 
@@ -227,7 +227,8 @@ def test_a_newcomer_without_edges_moves_no_logits_even_where_rewards_agree() -> 
 
 
 def test_a_loaded_bandit_settles_at_the_same_times(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(bernoulli_policy, "MOVE", 0.05)  # so that this reward of a new pair has the sites settled soon
+    limits = SiteLimits(move=0.05)  # so that this reward of a new pair has the sites settled soon
+    monkeypatch.setattr(BernoulliLikelihood, "limits", limits)
     bandit = make(journal=tmp_path / "journal")
     for number in range(128):  # they are settled just then
         bandit.learn("ana", "abc"[number % 3], number % 2)

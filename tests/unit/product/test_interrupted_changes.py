@@ -17,7 +17,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import NumericalError
-from coterie.policies.auto import auto_policy, prior
+from coterie.policies.auto import likelihood, prior
 
 pytestmark = pytest.mark.filterwarnings("ignore::coterie.errors.FitWarning")  # a fit that lacks memory is given up
 
@@ -237,7 +237,7 @@ def test_a_signal_while_a_fit_is_waited_for_leaves_the_reward_to_be_given_again(
         time.sleep(0.5)
         return fit(*args, **rest)
 
-    monkeypatch.setattr(auto_policy, "fit", slow)
+    monkeypatch.setattr(likelihood, "fit", slow)
     for _ in range(4):
         bandit.learn(int(rng.integers(40)), int(rng.integers(30)), float(rng.normal()))
     decision = bandit.decide(3)

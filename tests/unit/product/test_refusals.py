@@ -179,13 +179,13 @@ def test_a_fit_that_fails_warns_once_and_is_counted_and_the_reward_stays(
 
     bernoulli = {"reward": "binary", "likelihood": "bernoulli"}
     for bandit, where in (
-        (make(policy="auto-ucb"), "auto_policy"),
-        (make(policy="auto-ucb", **bernoulli), "bernoulli_policy"),
+        (make(policy="auto-ucb"), "likelihood"),
+        (make(policy="auto-ucb", **bernoulli), "bernoulli_likelihood"),
     ):
         monkeypatch.setattr(f"coterie.policies.auto.{where}.fit", fail)
         for t in range(7):
             bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
-        if where == "auto_policy":  # there the ninth takes what the eighth began
+        if where == "likelihood":  # there the ninth takes what the eighth began
             bandit.learn(0, "a", 0.0)
         with pytest.warns(FitWarning, match="after 8 rewards was not made: no such luck"):
             bandit.learn(0, "a", 0.0)
@@ -201,7 +201,7 @@ def test_a_mistake_in_the_code_of_a_fit_is_no_failed_fit(monkeypatch: pytest.Mon
         raise ValueError("operands could not be broadcast together")
 
     bandit = make(policy="auto-ucb")
-    monkeypatch.setattr("coterie.policies.auto.auto_policy.fit", fail)
+    monkeypatch.setattr("coterie.policies.auto.likelihood.fit", fail)
     for t in range(7):
         bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
     bandit.learn(0, "a", 0.0)

@@ -8,14 +8,43 @@ common is, less the prior variance of the rest as far as that is worth less. Wha
 as the user's own.
 """
 
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.models import Model
 
 AHEAD = 1_000  # rounds to come, at least; otherwise as many as have been
 UNSEEN = 100  # pairs that the users who never came count as, at least; otherwise as many as have been seen
 ENOUGH = 80  # rounds of use that give a width of sqrt(log 2)
 TINY = 1e-300
+
+
+@dataclass(frozen=True, slots=True)
+class RoundsOfUse:
+    """What the width is multiplied by: each part of the posterior is explored as far as it is of use again.
+
+    Attributes:
+        n_arms: How many arms there are; those shown say how likely an arm is to be shown again.
+        common_share: Of the users' prior variance, what is common to all of them.
+    """
+
+    n_arms: int
+    common_share: float
+
+    def __call__(self, model: Model, rows: Any, arms: Any, std: Array) -> Array:
+        """Returns a factor for each std, of these arms for a user's row or more."""
+        kernel, history, users = model.kernel, model.history, np.atleast_1d(rows).tolist()
+        shown = std.shape[-1] / self.n_arms
+        pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
+        n_rewards = model.n_observations
+        visits = shown * expected_visits(pairs, len(history), model.n_users, n_rewards)
+        variances = np.array([kernel.user_variance(user) for user in users]) - self.common_share
+        not_common = np.multiply.outer(variances, kernel.arm_diag(arms)).reshape(std.shape)
+        ahead = shown * rounds_ahead(n_rewards)
+        return explored_widths(std, not_common, ahead, visits.reshape(std.shape[:-1]))
 
 
 def rounds_ahead(n_rewards: int) -> int:

@@ -24,8 +24,7 @@ from coterie.kernels.user import check_ridge
 from coterie.models import History
 from coterie.policies.auto.arm_kernel import SmoothAndLinear, standardised
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.laplacian_choice import is_uneven
-from coterie.policies.auto.parts import Density, Hyper, Parts, SpectrumParts
+from coterie.policies.auto.parts import Density, Hyper, Parts, SpectrumParts, lanczos_density
 from coterie.policies.auto.sampling import (
     WHOLE,
     Index,
@@ -34,10 +33,10 @@ from coterie.policies.auto.sampling import (
     neighbourhood_laplacian,
     surroundings,
 )
-from coterie.policies.auto.spectra import lanczos_density
 
 MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among those near one another
 MOST_ARMS = 1_000  # of which a covariance matrix is made
+UNEVEN = 0.75  # the spread of degrees over their mean, from which on the Laplacian is normalised
 
 
 class FitContext:
@@ -188,6 +187,21 @@ class FitContext:
 
     def _parts(self, spectrum: SpectrumParts, features: Array) -> Parts:
         return Parts.made(spectrum, self.density, features, self._mean_square)
+
+
+def is_uneven(degrees: Array) -> bool:
+    """Returns whether degrees spread by more than three quarters of their mean: the Laplacian is then normalised.
+
+    Under the combinatorial Laplacian the prior variance of a user is about 1 / (degree + ridge). Where a few have a
+    hundred friends and many have two, as on social graphs, that of the many is fifty times that of the few. Rewards do
+    not bear that out: on Last.fm evidence would rather do without the graph. Under the normalised Laplacian variances
+    are about alike. Where degrees hardly differ the two are the same but for a factor.
+
+    Examples:
+        >>> is_uneven(np.array([2.0, 3.0, 4.0])), is_uneven(np.array([1.0, 1.0, 1.0, 9.0]))
+        (False, True)
+    """
+    return bool(np.std(degrees) > UNEVEN * np.mean(degrees))
 
 
 def mean_of_diagonal(graph: UserGraph, *, normalised: bool) -> float:

@@ -20,7 +20,7 @@ from coterie.policies.adaptation.followers import Follower, ScheduledNoise
 from coterie.policies.adaptation.joined_clusters import JoinedClusters, joined_at_first
 from coterie.policies.adaptation.schedules import SpectralSchedule
 from coterie.policies.adaptation.similarity import LearnedSimilarity
-from coterie.policies.auto import AutoPolicy, make_auto_policy, make_bernoulli_policy
+from coterie.policies.auto import AutoPolicy, make_auto_policy
 from coterie.policies.factory.group_engine import group_labels
 from coterie.policies.factory.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score, ScoreFunction, as_score
@@ -85,9 +85,7 @@ def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
             "these run on 'local' at any size, or on an exact engine by name",
             "Leave the engine out",
         )
-    if bernoulli:
-        return make_bernoulli_policy
-    return partial(make_auto_policy, matrices=engine not in ("auto", "local"))
+    return partial(make_auto_policy, bernoulli=bernoulli, matrices=engine not in ("auto", "local"))
 
 
 def model_maker(

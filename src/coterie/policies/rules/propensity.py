@@ -34,18 +34,8 @@ class Propensities:
         return Propensities((1 - share) * self.probabilities + share / len(self.probabilities), errors)
 
 
-def tie_bar(highest: float, tolerance: float) -> float:
-    """Returns the score from which on candidates are tied with the highest; not a number where that is infinite.
-
-    Examples:
-        >>> tie_bar(2.0, 0.5)
-        1.5
-    """
-    return highest - max(tolerance, ROUNDING * abs(highest))
-
-
 def tied(scores: Array, tolerance: float | Array) -> Array:
-    """Returns which scores of each row are the highest within the tolerance (`tie_bar`); none if one is not a number.
+    """Returns which scores of each row are the highest within the tolerance; none if one is not a number.
 
     A gap of 1e-13 of the highest score is always a tie.
 

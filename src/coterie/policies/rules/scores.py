@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array, Belief
+from coterie.errors import NumericalError, listed
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import (
     N_DRAWS,
@@ -25,6 +26,7 @@ from coterie.policies.rules.propensity import (
     joint_thompson_probabilities,
     symmetric_root,
     thompson_probabilities,
+    tied,
 )
 
 Index = NDArray[np.intp]
@@ -370,3 +372,32 @@ def as_score(score: Score | ScoreFunction) -> Score:
         (True, False)
     """
     return score if isinstance(score, Score) else FunctionScore(score)
+
+
+def best_of_one(score: Array, tolerance: float, draws: Draws, number: int) -> tuple[int, int]:
+    """Returns the position of the highest score of a decision, ties broken at random, and how many are tied.
+
+    Examples:
+        >>> best_of_one(np.array([2.0, 1.0, 2.0 - 1e-9]), 0.0, Draws(seed=0), number=0)
+        (0, 1)
+    """
+    values = score.tolist()  # few numbers: faster than an array
+    highest = max(values)
+    least = highest - max(tolerance, ROUNDING * abs(highest))  # as `tied` has it for arrays
+    ties = [i for i, value in enumerate(values) if value >= least]
+    if not ties:
+        raise NumericalError(
+            f"the scores of the candidates are {listed(values)}",
+            "they must be numbers",
+            "Check the width and the model's describe()",
+        )
+    return (ties[0], 1) if len(ties) == 1 else (ties[draws.pick(number, len(ties))], len(ties))
+
+
+def best_of_each(score: Array, tolerances: Array, draws: Draws, numbers: Sequence[int]) -> Index | None:
+    """Returns the position of the highest score of each row, as `best_of_one`; None where one is not a number."""
+    ties = tied(score, tolerances[:, None])
+    n_ties, best = ties.sum(axis=1), ties.argmax(axis=1)
+    for i in np.flatnonzero(n_ties > 1).tolist():
+        best[i] = np.flatnonzero(ties[i])[draws.pick(numbers[i], int(n_ties[i]))]
+    return np.asarray(best) if n_ties.all() else None

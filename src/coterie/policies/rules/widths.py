@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Belief
+from coterie.contracts import Array, Belief
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_number
 
 Width = float | Callable[[int, Any], float]
+WidthRule = Callable[[Any, Any, Any, Array], Array]  # of the model, users' rows, arms and their stds: factors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,8 +8,9 @@ from scipy.linalg import cho_factor, cho_solve
 
 from coterie.contracts import ArmId, Array, UserId
 from coterie.models import Model
-from coterie.policies.auto import BernoulliPolicy
+from coterie.policies.auto import AutoPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
+from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
 from coterie.product.events import RewardEvents
 from coterie.product.learned import Learned
 
@@ -80,10 +81,11 @@ def _largest(shares: dict[Any, float]) -> str:
 
 def explained(learned: Learned, user: int, arm: int, mean: float, std: float) -> Explanation:
     """Returns the estimate of a pair, whose mean and std are told, taken apart."""
-    policy, events, level = learned.policy, learned.events, getattr(learned.policy, "centre", 0.0)
+    policy, events, level = learned.policy, learned.events, learned.policy.centre
     weights, logit = learned.memory.weights(len(events)), None
-    if isinstance(policy, BernoulliPolicy):
-        shares, alone, logit = logit_contributions(policy, events, weights, user=user, arm=arm)
+    if isinstance(policy, AutoPolicy) and isinstance(policy.likelihood, BernoulliLikelihood):
+        given = policy.model, policy.likelihood, level
+        shares, alone, logit = logit_contributions(*given, events, weights, user=user, arm=arm)
     else:
         shares, own = contributions(policy.model, events, weights, user=user, arm=arm, level=level)
         alone = own + level
@@ -125,7 +127,14 @@ def contributions(
 
 
 def logit_contributions(
-    policy: BernoulliPolicy, events: RewardEvents, weights: Array, *, user: int, arm: int
+    model: Model,
+    likelihood: BernoulliLikelihood,
+    level: float,
+    events: RewardEvents,
+    weights: Array,
+    *,
+    user: int,
+    arm: int,
 ) -> tuple[Array, float, float]:
     """Returns what each reward adds to the logit of a pair, the probability from own rewards alone, and the logit.
 
@@ -133,35 +142,36 @@ def logit_contributions(
     surprise. `expected` is the probability believed of that pair where the sites are settled, and the number that
     makes the sum exact where rewards have come since. O(k^3) for k distinct pairs.
     """
-    kernel, trials, observed, sites = policy.model.kernel, policy.trials, policy.observed(policy.centre), policy.sites()
+    kernel, trials = model.kernel, likelihood.trials
+    observed, sites = likelihood.observed(level), likelihood.sites(model)
     users, arms = trials.user_array(), trials.arm_array()
     rows = [trials.rows.get(kernel.key(*pair), -1) for pair in zip(events.users, events.arms, strict=True)]
     shares = np.zeros(len(events))
     if len(trials):
-        prior = policy.model.prior_cross
+        prior = model.prior_cross
         believed_at = believed(prior(users, arms, users, arms), sites)
         expected = (observed.successes - sites.pull + sites.precision * believed_at.mean) / observed.counts
         cross = prior(np.array([user]), np.array([arm]), users, arms)[0]
         kept = np.flatnonzero(np.array(rows) >= 0)
         at = np.array(rows)[kept]
         shares[kept] = weights[kept] * cross[at] * (np.array(events.rewards)[kept] - expected[at])
-    return shares, _alone(policy, user, arm), policy.centre + float(shares.sum())
+    return shares, _alone(model, likelihood, level, user, arm), level + float(shares.sum())
 
 
-def _alone(policy: BernoulliPolicy, user: int, arm: int) -> float:
+def _alone(model: Model, likelihood: BernoulliLikelihood, level: float, user: int, arm: int) -> float:
     """Returns the probability that the rewards of one user alone would give."""
-    kernel, own = policy.model.kernel, np.flatnonzero(policy.trials.user_array() == user)
-    arms = policy.trials.arm_array()[own]
-    users, observed = np.full(len(own), user), policy.observed(policy.centre)
-    pair, prior = np.array([arm]), policy.model.prior_std(user, [arm])
+    kernel, own = model.kernel, np.flatnonzero(likelihood.trials.user_array() == user)
+    arms = likelihood.trials.arm_array()[own]
+    users, observed = np.full(len(own), user), likelihood.observed(level)
+    pair, prior = np.array([arm]), model.prior_std(user, [arm])
     if not len(own):
-        return float(probabilities(np.array([policy.centre]), prior)[0][0])
+        return float(probabilities(np.array([level]), prior)[0][0])
     gram = kernel.cross(users, arms, users, arms)
     sites, _ = settled(gram, Trials(observed.counts[own], observed.successes[own], observed.level))
     cross = kernel.cross_of_user(user, pair, users, arms)[0]
     solved = cho_solve(cho_factor(gram + np.diag(1 / sites.precision), lower=True), np.c_[sites.values, cross])
     mean, spread = cross @ solved[:, 0], np.sqrt(np.maximum(prior**2 - cross @ solved[:, 1], 0.0))
-    return float(probabilities(np.array([policy.centre + mean]), spread)[0][0])
+    return float(probabilities(np.array([level + mean]), spread)[0][0])
 
 
 def totals(names: list[UserId], shares: Array) -> dict[UserId, float]:

@@ -15,7 +15,7 @@ from coterie.errors.extras import require_extra
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.models import History
-from coterie.policies.auto.bernoulli_policy import BernoulliEvidence, level_of, logit_prior
+from coterie.policies.auto.bernoulli_likelihood import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper

@@ -1,0 +1,232 @@
+"""Fits of the hyperparameters beside the decisions: when one starts, the thread it runs in, when it is taken.
+
+A fit sees the rewards up to a moment. A thread finds hyperparameters, makes a model on them, and lets the model learn
+the rewards that come in meanwhile, so that taking the fit costs nothing.
+"""
+
+import atexit
+import os
+import weakref
+from collections.abc import Callable, Iterable
+from copy import deepcopy
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+from coterie.errors import FAILURES
+from coterie.models import Model
+from coterie.policies.auto.parts import Hyper
+
+FIRST_FIT = 8  # rewards
+
+Reward = tuple[int, Any, float]
+MakeModel = Callable[[Hyper, dict[str, Any]], Model | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitSchedule:
+    """After how many rewards hyperparameters are fitted: powers of two, and early on halfway between.
+
+    Attributes:
+        halfway_until: Rewards from which on there is none halfway.
+        later: A fit that starts after t rewards is due after t / `later` more.
+
+    Examples:
+        >>> [t for t in range(8, 100) if FitSchedule().starts_at(t)]
+        [8, 12, 16, 24, 32, 48, 64, 96]
+        >>> FitSchedule().due_after(64)
+        68
+    """
+
+    halfway_until: int = 1024
+    later: int = 16
+
+    def starts_at(self, t: int) -> bool:
+        """Returns whether a fit starts after so many rewards."""
+        odd = t // (t & -t)
+        return t >= FIRST_FIT and (odd == 1 or (odd == 3 and t < self.halfway_until))
+
+    def due_after(self, t: int) -> int:
+        """Returns after how many rewards a fit is due that starts after t of them."""
+        return t + max(t // self.later, 1)
+
+
+class Found(NamedTuple):
+    """What a fit finds.
+
+    Attributes:
+        hyper: The hyperparameters.
+        shift: The prior mean of all rewards, less the one in use: it is taken off every reward.
+    """
+
+    hyper: Hyper
+    shift: float
+
+    @classmethod
+    def of(cls, numbers: Iterable[float]) -> "Found":
+        """Returns it from its numbers."""
+        *hyper, shift = numbers
+        return cls(Hyper(*hyper), shift)
+
+    def numbers(self) -> list[float]:
+        """Returns it as a list of numbers."""
+        return [*self.hyper, self.shift]
+
+
+class Work:
+    """What a thread does, and what has come of it; it knows nothing of who asked, so that they can be forgotten."""
+
+    def __init__(self, find: Callable[[], Found], make: MakeModel, history: dict[str, Any]) -> None:
+        self._find, self._make, self._history = find, make, history
+        self.rewards: SimpleQueue[Reward | None] = SimpleQueue()  # None ends it
+        self.found: Found | None = None
+        self.model: Model | None = None
+        self.failure: BaseException | None = None
+        self.ready, self.made = Event(), Event()
+
+    def run(self) -> None:
+        """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more."""
+        try:
+            self.found = self._find()
+            self.ready.set()
+            self.model = self._made(self.found)
+            self.made.set()
+            while (reward := self.rewards.get()) is not None:
+                if self.model is not None:
+                    row, column, value = reward
+                    self.model.learn(row, column, value - self.found.shift)
+        except BaseException as failure:  # whatever it was, it is raised where the result is asked for
+            self.failure = failure
+            self.ready.set()
+            self.made.set()
+
+    def _made(self, found: Found) -> Model | None:
+        seen = deepcopy(self._history)
+        seen["means"] = seen["means"] - found.shift
+        del seen["largest"]  # of the means as they were
+        return self._make(found.hyper, seen)
+
+
+class PendingFit:
+    """Hyperparameters that are being learned from the rewards up to a moment, and perhaps a model on them.
+
+    What comes out depends on the rewards alone, not on how fast the thread is. In a forked process, where no thread
+    comes along, it starts again. Once nobody holds it any more its thread ends after the step it is at.
+
+    Args:
+        started: After how many rewards it started.
+        due: After how many rewards it is to be taken.
+        history: The rewards that it sees, as a history's state.
+        find: Computes hyperparameters and shift.
+        make: Makes a model of hyperparameters and rewards, or none.
+        starts: Whether it starts at once.
+
+    Attributes:
+        later: The rewards that came since.
+    """
+
+    def __init__(
+        self,
+        started: int,
+        due: int,
+        history: dict[str, Any],
+        find: Callable[[], Found],
+        make: MakeModel,
+        *,
+        starts: bool = True,
+    ) -> None:
+        self.started, self.due, self.history = started, due, history
+        self.later: list[Reward] = []
+        self._find, self._make = find, make
+        self._work: Work | None = None
+        self._process = 0  # that the work goes on in
+        if starts:
+            self.start()
+
+    def start(self) -> Work:
+        """Starts its thread, if none runs in this process; returns its work."""
+        if self._work is None or self._process != os.getpid():
+            self._work, self._process = Work(self._find, self._make, self.history), os.getpid()
+            for reward in self.later:
+                self._work.rewards.put(reward)
+            self._thread = Thread(target=self._work.run, name="coterie-refit", daemon=True)
+            _RUNNING[self._thread] = self._work.rewards
+            self._thread.start()
+            weakref.finalize(self, self._work.rewards.put, None).atexit = False
+        return self._work
+
+    def give(self, found: Found) -> None:
+        """Takes these hyperparameters, and computes none."""
+        if self._work is not None:
+            self._work.rewards.put(None)
+        self._find, self._work = lambda: found, None
+
+    def follow(self, reward: Reward) -> None:
+        """Lets its model learn a reward, too."""
+        if self._work is not None:
+            self.start().rewards.put(reward)
+        self.later.append(reward)
+
+    @property
+    def is_ready(self) -> bool:
+        """Whether the model is made, or the fit has failed; in a forked process it has not started."""
+        return self._work is not None and self._process == os.getpid() and self._work.made.is_set()
+
+    def found(self) -> Found:
+        """Returns hyperparameters and shift; waits for them, and raises what went wrong."""
+        work = self.start()
+        work.ready.wait()
+        if work.found is None:
+            assert work.failure is not None
+            raise work.failure
+        return work.found
+
+    def finish(self) -> tuple[Found, Model | None]:
+        """Returns what was found and the model, which knows every reward; waits, and raises what went wrong."""
+        work = self.start()
+        work.rewards.put(None)
+        self._thread.join()
+        if work.failure is not None:
+            raise work.failure
+        return self.found(), work.model
+
+
+def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
+    """Returns what `pending_of` makes the same fit from; waits for its hyperparameters."""
+    if pending is None:
+        return None
+    try:
+        found = pending.found()
+    except FAILURES:  # it would not be taken: to whoever loads this it is as if it had not started
+        return None
+    users, arms, values = zip(*pending.later, strict=True) if pending.later else ((), (), ())
+    return {
+        "started": pending.started,
+        "due": pending.due,
+        "shift": found.shift,
+        "history": pending.history,
+        "hyper": found.hyper._asdict(),
+        "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+    }
+
+
+def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
+    """Returns the fit of a state."""
+    found, later = Found(Hyper(**state["hyper"]), state["shift"]), state["later"]
+    out = PendingFit(state["started"], state["due"], state["history"], lambda: found, make)
+    for reward in zip(later["users"], later["arms"], later["values"], strict=True):
+        out.follow(reward)
+    return out
+
+
+_RUNNING: "weakref.WeakKeyDictionary[Thread, SimpleQueue[Reward | None]]" = weakref.WeakKeyDictionary()
+
+
+@atexit.register
+def _end_threads() -> None:
+    """Lets threads come to their end before the interpreter does: BLAS must not be taken from under one."""
+    running = [(thread, rewards) for thread, rewards in _RUNNING.items() if thread.is_alive()]
+    for thread, rewards in running:
+        rewards.put(None)
+        thread.join()
