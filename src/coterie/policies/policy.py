@@ -18,12 +18,12 @@ from coterie.errors import (
     ParameterError,
     listed,
 )
+from coterie.errors.checks import checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
-from coterie.models.base import checked_reward
 from coterie.policies.adaptation.followers import Follower
 from coterie.policies.added_edges import link_between
 from coterie.policies.ids import Naming, as_list

@@ -9,10 +9,10 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.errors import FAILURES, NumericalError, ParameterError
+from coterie.errors.checks import checked_binary
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
-from coterie.models.base import checked_binary
 from coterie.policies.auto.auto_policy import FIRST_FIT, AutoPolicy
 from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence

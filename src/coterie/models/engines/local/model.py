@@ -151,7 +151,7 @@ class LocalModel(ConditionedModel):
 
     def _sums(self, log_det: float, surprise: float) -> tuple[float, float]:
         """Returns information gain and log evidence from those of the rows' means."""
-        history, counts, noise = self.history, self._counts.values, self._noise_var
+        history, counts, noise = self.history, self._counts.values, self.noise_var
         gain = log_det - float(np.log(noise / counts).sum())
         within = (float(counts.sum()) - len(counts)) * (LOG_2PI + log(noise))
         within += float(np.log(counts).sum()) + float(np.sum(history.scatters)) / noise
@@ -172,7 +172,7 @@ class LocalModel(ConditionedModel):
             return 0.0, 0.0
         users, arms = self._users.values, self._arms.values
         cov = self.kernel.cross(users, arms, users, arms)
-        cov[np.diag_indices_from(cov)] += self._noise_var / self._counts.values
+        cov[np.diag_indices_from(cov)] += self.noise_var / self._counts.values
         factor = cholesky(cov, self.jitter)
         white = solve_lower(factor, self._means.values)
         return log_det_of_factor(factor), float(white @ white)
@@ -231,8 +231,8 @@ class LocalModel(ConditionedModel):
         cov = self.kernel.arm_cross(arms, arms)
         cov *= self.kernel.user_variance(user)
         cov -= at @ at.T
-        scale = float(cov.diagonal().mean()) + self._noise_var
-        cov[np.diag_indices_from(cov)] += self._noise_var / self._counts.values[rows]
+        scale = float(cov.diagonal().mean()) + self.noise_var
+        cov[np.diag_indices_from(cov)] += self.noise_var / self._counts.values[rows]
         return cholesky(cov, self.jitter, scale=scale)
 
     # Learning
@@ -243,11 +243,11 @@ class LocalModel(ConditionedModel):
 
     def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
         """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
-        noise = self._noise_var / weight
+        noise = self.noise_var / weight
         variance, surprise = self._condition_on(user, int(arm), reward, noise)
         self._info_gain += log(variance / noise)
         self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance / noise))
-        self._log_likelihood -= 0.5 * (log(self._noise_var) + LOG_2PI) * weight
+        self._log_likelihood -= 0.5 * (log(self.noise_var) + LOG_2PI) * weight
         key = self.kernel.key(user, arm)
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
@@ -351,13 +351,13 @@ class LocalModel(ConditionedModel):
         if n_rows == 0:
             return _Near(at @ self._mean, at, residual)
         values = self._means.values.take(rows)
-        scale = float(gram.diagonal().mean()) + self._noise_var
+        scale = float(gram.diagonal().mean()) + self.noise_var
         if trend is not None:
             known = self._at(rows)
             gram -= known @ known.T
             cross -= known @ at.T
             values = values - known @ self._mean
-        gram[np.diag_indices(n_rows)] += self._noise_var / self._counts.values.take(rows)
+        gram[np.diag_indices(n_rows)] += self.noise_var / self._counts.values.take(rows)
         factor = cholesky(gram, self.jitter, scale=scale)
         half = solve_lower(factor, np.column_stack([cross, values]))
         half, white = half[:, :-1], half[:, -1]
