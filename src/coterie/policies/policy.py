@@ -92,7 +92,7 @@ class Policy(Naming):
     @property
     def n_rewards(self) -> int:
         """Rewards learned so far."""
-        return self._model.n_observations
+        return self._model.history.n_observations
 
     def select(self, user: UserId, candidates: Any = None) -> Choice:
         """Returns the choice for this user among the candidates.

@@ -309,7 +309,7 @@ class AutoPolicy(Policy):
         kernel, history, users = self._model.kernel, self._model.history, np.atleast_1d(rows).tolist()
         shown = std.shape[-1] / len(self.context.features)  # how likely an arm is to be shown again
         pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
-        visits = shown * expected_visits(pairs, len(history), self.graph.n_users, self.n_rewards)
+        visits = shown * expected_visits(pairs, len(history.rows), self.graph.n_users, self.n_rewards)
         variances = np.array([kernel.user_variance(user) for user in users]) - self.hyper.shares()["common"]
         not_common = np.multiply.outer(variances, kernel.arm_diag(arms)).reshape(std.shape)
         ahead = shown * rounds_ahead(self.n_rewards)
