@@ -16,11 +16,10 @@ from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, CertifiedBelief, Index, SolveProgress
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.sparse.certify import Certifier
-from coterie.models.engines.sparse.compiling import load_push
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision
-from coterie.models.engines.sparse.local_solve import LocalSolve
+from coterie.models.engines.sparse.compiling import load_solvers
 from coterie.models.engines.sparse.posterior_weights import PosteriorWeights
 from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
+from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision
 from coterie.models.engines.sparse.user_blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.variance_bounds import VarianceBounds
 from coterie.models.history import History
@@ -82,7 +81,7 @@ class SparseModel(ConditionedModel):
         certified: bool = False,
     ) -> None:
         graph = require_graph(kernel)
-        load_push()  # which says that numba is missing, before anything else can
+        load_solvers()  # which says that numba is missing, before anything else can
         super().__init__(graph, noise_var=noise_var)
         self.eps, self.accuracy = checked_positive("eps", eps), checked_positive("accuracy", accuracy)
         check_whole("max_work", max_work)
@@ -420,7 +419,7 @@ class SparseModel(ConditionedModel):
         if "growth" in state and not require_graph(kernel).has_grown:
             kernel = self._grown = require_graph(kernel).growing(state["growth"])
         super()._restore(state, kernel)
-        load_push()
+        load_solvers()
         self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
         self.certified = state.get("certified", False)  # files of before know nothing of it
         self._configure(kernel, self.noise_var)
