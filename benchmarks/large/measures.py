@@ -9,8 +9,8 @@ import numpy as np
 
 from benchmarks.large.peers import right_side
 from benchmarks.large.world import N_ARMS, World, play
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision
 from coterie.models.engines.sparse.reward_table import RewardTable, collapsed
+from coterie.models.engines.sparse.solves import PosteriorPrecision
 
 FINE = 1e-9
 LOOKED_AT = 500

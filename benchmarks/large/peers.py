@@ -9,7 +9,7 @@ from coterie.contracts import Array
 from coterie.kernels import Green, PoolKernel
 from coterie.models import History, LinearModel, Model
 from coterie.models.base import Index
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision
+from coterie.models.engines.sparse.solves import PosteriorPrecision
 
 BLOCK = 128  # rounds of `linear`, so that its pending updates are paid for
 

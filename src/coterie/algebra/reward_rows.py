@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.algebra.push import compiled
+from coterie.algebra.iterative import compiled
 
 
 @compiled

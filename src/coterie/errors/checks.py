@@ -1,4 +1,4 @@
-"""What a value is, for all checks of arguments: a whole number, a number, and in which range.
+"""What a value is, for all checks of arguments: a whole number, a number, a reward, and in which range.
 
 True and False are numbers to Python, and a flag where a number belongs is a mistake: here they are none.
 """
@@ -9,7 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from coterie.errors import ParameterError
+from coterie.contracts import LARGEST_REWARD, REWARD_RULE
+from coterie.errors import ParameterError, PrecisionError, RewardError
+
+LARGEST_VARIANCE = 1e4 * LARGEST_REWARD**2  # a prior may guess more than there is
+LARGEST_RATIO = 1e12
 
 
 def is_whole(value: Any, low: float = -inf, high: float = inf) -> bool:
@@ -61,3 +65,46 @@ def checked_flag(name: str, value: Any) -> bool:
     if isinstance(value, bool):
         return value
     raise ParameterError(f"{name} is {value!r}", "it is True or False", "Choose one, or leave it out")
+
+
+def checked_reward(reward: Any) -> float:
+    """Returns the reward as a float, or raises if it is not a finite number."""
+    if type(reward) is float and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
+        return reward
+    try:
+        value = float("nan") if isinstance(reward, str | bytes) else float(reward)
+    except (TypeError, ValueError, OverflowError):
+        value = float("nan")
+    if not abs(value) <= LARGEST_REWARD:
+        raise RewardError(f"reward is {reward!r}", REWARD_RULE, "Drop or mend this observation")
+    return value
+
+
+def checked_binary(reward: Any) -> float:
+    """Returns the reward as 0.0 or 1.0, or raises if it is neither."""
+    value = checked_reward(reward)
+    if value not in (0.0, 1.0):
+        rule = "a binary reward is 0 or 1, or False or True"
+        raise RewardError(f"reward is {reward!r}", rule, 'Pass 0 or 1, or make the bandit with reward="real"')
+    return value
+
+
+def checked_noise_var(noise_var: Any) -> float:
+    """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
+    if is_number(noise_var) and 0 < noise_var <= LARGEST_VARIANCE:
+        return float(noise_var)
+    raise ParameterError(
+        f"noise_var is {noise_var!r}",
+        "it is a finite number > 0 (make_policy also takes a SpectralSchedule)",
+        "Choose, say, 0.01",
+    )
+
+
+def check_ratio(max_variance: float, noise_var: float) -> None:
+    """Raises if the noise variance would drown in the rounding of the prior variance."""
+    if max_variance > LARGEST_RATIO * noise_var:
+        raise PrecisionError(
+            f"noise_var is {noise_var!r} and the largest prior variance {max_variance:.3g}",
+            f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
+            "Raise noise_var or laplacian_ridge, or bring the features or the arm kernel to about 1",
+        )

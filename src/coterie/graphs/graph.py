@@ -21,12 +21,11 @@ from coterie.graphs.adjacency import (
     user_id,
 )
 from coterie.graphs.build import NearestWeights, read_edges, read_features, read_networkx, read_table
-from coterie.graphs.edits import GraphChange, without_user
+from coterie.graphs.edits import Edit, GraphChange, without_user
 from coterie.graphs.laplacian import Components
 from coterie.graphs.rewiring import swapped_pairs
 from coterie.graphs.spectrum import Spectrum
 from coterie.graphs.storage import StoredGraph
-from coterie.graphs.versions import Edit
 
 Friends: TypeAlias = Mapping[Any, float] | Iterable[Any] | None  # weights by user, or users whose edges have weight 1
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import islice
 from typing import Any, Self
 
 import numpy as np
@@ -9,12 +10,70 @@ import scipy.sparse as sp
 
 from coterie.errors import UnknownUserError, listed, or_similar
 from coterie.graphs.adjacency import Floats, read_matrix
-from coterie.graphs.edits import Difference, difference, merged
+from coterie.graphs.edits import Difference, Edit, Edits, difference, is_first, merged
 from coterie.graphs.laplacian import degrees
-from coterie.graphs.versions import Edit, Edits, Ids
 
 MOST_EDITS = 1024  # wait to be merged, or as many as MOST_SHARE of what merging goes through
 MOST_SHARE = 1 / 32
+
+
+class Ids(Mapping[Hashable, int]):
+    """The ids of a graph's users in the order of their rows, and the row of each; read-only.
+
+    Examples:
+        >>> first = Ids(["ana", "bo"])
+        >>> second = first.with_more(["cy"])
+        >>> second["cy"], second.at(2), "cy" in first, len(first)
+        (2, 'cy', False, 2)
+    """
+
+    __slots__ = ("_all", "_claims", "_n", "_rows")
+
+    def __init__(self, ids: Iterable[Hashable]) -> None:
+        self._all = list(ids)
+        self._rows = {user: row for row, user in enumerate(self._all)}
+        self._n = len(self._all)
+        self._claims: dict[int, object] = {}
+
+    def __getitem__(self, user: Hashable) -> int:
+        row = self._rows[user]
+        if row >= self._n or self._all[row] != user:
+            raise KeyError(user)
+        return row
+
+    def __len__(self) -> int:
+        return self._n
+
+    def __iter__(self) -> Iterator[Hashable]:
+        return islice(self._all, self._n)
+
+    def __repr__(self) -> str:
+        return f"Ids({dict(self)!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Ids, (tuple(self),)
+
+    def at(self, row: int) -> Hashable:
+        """Returns the id of a row, 0 <= row < n. O(1)."""
+        return self._all[row]
+
+    def extends(self, before: "Ids") -> bool:
+        """Returns whether this begins with all ids of another, in their order; O(1) between versions."""
+        if self._all is before._all:
+            return before._n <= self._n
+        return all(mine == theirs for mine, theirs in zip(self, before, strict=False)) and before._n <= self._n
+
+    def with_more(self, ids: Sequence[Hashable]) -> "Ids":
+        """Returns a version with more ids, none of which is in this one. O(more) if this is the newest version."""
+        if not ids:
+            return self
+        if not is_first(self._claims, self._n):
+            return Ids([*self, *ids])
+        out = Ids.__new__(Ids)
+        out._all, out._rows, out._claims, out._n = self._all, self._rows, self._claims, self._n + len(ids)
+        self._rows.update(zip(ids, range(self._n, out._n), strict=True))
+        self._all.extend(ids)
+        return out
 
 
 class StoredGraph:

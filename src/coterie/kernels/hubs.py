@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.graphs.versions import Edit
+from coterie.graphs.edits import Edit
 from coterie.kernels.growing_rows import GrowingRows, Room
 
 LEAST_SHARE = 0.5

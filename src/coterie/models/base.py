@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from coterie.contracts import LARGEST_REWARD, REWARD_RULE, Array, Drift
-from coterie.errors import FAILURES, DimensionError, NumericalError, ParameterError, PrecisionError, RewardError
-from coterie.errors.checks import is_number
+from coterie.contracts import Array, Drift
+from coterie.errors import FAILURES, DimensionError, NumericalError
+from coterie.errors.checks import check_ratio, checked_noise_var, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import Difference
 from coterie.kernels.joint import JointKernel
@@ -23,51 +23,6 @@ SolveProgress = Callable[[int, float], None]  # the number of a step, and how fa
 
 DRIFT_TOLERANCE = 1e-8
 SAME, EPS = 1e-7, 2.3e-16
-LARGEST_VARIANCE = 1e4 * LARGEST_REWARD**2  # a prior may guess more than there is
-LARGEST_RATIO = 1e12
-
-
-def checked_reward(reward: Any) -> float:
-    """Returns the reward as a float, or raises if it is not a finite number."""
-    if type(reward) is float and -LARGEST_REWARD <= reward <= LARGEST_REWARD:
-        return reward
-    try:
-        value = float("nan") if isinstance(reward, str | bytes) else float(reward)
-    except (TypeError, ValueError, OverflowError):
-        value = float("nan")
-    if not abs(value) <= LARGEST_REWARD:
-        raise RewardError(f"reward is {reward!r}", REWARD_RULE, "Drop or mend this observation")
-    return value
-
-
-def checked_binary(reward: Any) -> float:
-    """Returns the reward as 0.0 or 1.0, or raises if it is neither."""
-    value = checked_reward(reward)
-    if value not in (0.0, 1.0):
-        rule = "a binary reward is 0 or 1, or False or True"
-        raise RewardError(f"reward is {reward!r}", rule, 'Pass 0 or 1, or make the bandit with reward="real"')
-    return value
-
-
-def checked_noise_var(noise_var: Any) -> float:
-    """Returns the noise variance as a float, or raises if it is not a finite number > 0."""
-    if is_number(noise_var) and 0 < noise_var <= LARGEST_VARIANCE:
-        return float(noise_var)
-    raise ParameterError(
-        f"noise_var is {noise_var!r}",
-        "it is a finite number > 0 (make_policy also takes a SpectralSchedule)",
-        "Choose, say, 0.01",
-    )
-
-
-def check_ratio(max_variance: float, noise_var: float) -> None:
-    """Raises if the noise variance would drown in the rounding of the prior variance."""
-    if max_variance > LARGEST_RATIO * noise_var:
-        raise PrecisionError(
-            f"noise_var is {noise_var!r} and the largest prior variance {max_variance:.3g}",
-            f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
-            "Raise noise_var or laplacian_ridge, or bring the features or the arm kernel to about 1",
-        )
 
 
 class Replica(Protocol):
@@ -97,6 +52,10 @@ class Model(ABC):
         certifies: Whether `read_certain` can prove which candidate scores highest.
         follows_graph: Whether `regraph` takes every change of the graph that is one of edits.
         has_cheap_means: Whether `read_means` of many users costs far less than their stds.
+        kernel: The prior covariance; `retune` changes it.
+        noise_var: The noise variance, the lambda of the paper; `set_noise_var` changes it.
+        history: The observations.
+        reason: Why this engine was taken, in words.
     """
 
     can_fit: ClassVar[bool] = False
@@ -110,8 +69,8 @@ class Model(ABC):
         self.kernel = kernel
         self.history = History()
         self.reason = "asked for by name"
-        self._noise_var = checked_noise_var(noise_var)
-        check_ratio(self.max_variance, self._noise_var)
+        self.noise_var = checked_noise_var(noise_var)
+        check_ratio(self.max_variance, self.noise_var)
 
     @property
     @abstractmethod
@@ -192,7 +151,7 @@ class Model(ABC):
         return {
             "engine": self.engine,
             "reason": self.reason,
-            "noise_var": self._noise_var,
+            "noise_var": self.noise_var,
             "history": self.history.state(),
             **self._belief(),
         }
@@ -217,7 +176,7 @@ class Model(ABC):
         self.kernel = kernel
         self.history = self._restored_history(state["history"], kernel)
         self.reason = state["reason"]
-        self._noise_var = state["noise_var"]
+        self.noise_var = state["noise_var"]
 
     @abstractmethod
     def mismatch(self) -> float:
@@ -253,11 +212,6 @@ class Model(ABC):
         return self.history.n_observations
 
     @property
-    def noise_var(self) -> float:
-        """The noise variance, the lambda of the paper."""
-        return self._noise_var
-
-    @property
     def nbytes(self) -> int:
         """Bytes held by the belief."""
         return 0
@@ -270,7 +224,7 @@ class Model(ABC):
     @property
     def effective_dim(self) -> float:
         """info_gain / log(1 + t K_max / noise_var), Definition 1 of the paper; 0 where nothing can be learned."""
-        most = log1p(self.n_observations * self.max_variance / self._noise_var)
+        most = log1p(self.n_observations * self.max_variance / self.noise_var)
         return self.info_gain / most if most > 0 else 0.0
 
     def predict(self, user: int, arms: Any = None) -> tuple[Array, Array]:
@@ -312,8 +266,8 @@ class Model(ABC):
     def set_user_cov(self, user_cov: Any) -> None:
         """Changes the user covariance; the belief is then that of the same observations."""
         kernel = self.kernel.with_user_cov(user_cov)
-        check_ratio(kernel.max_variance(self.history.arms), self._noise_var)
-        self._reconfigure(kernel, self._noise_var)
+        check_ratio(kernel.max_variance(self.history.arms), self.noise_var)
+        self._reconfigure(kernel, self.noise_var)
 
     def retune(self, kernel: JointKernel, noise_var: float, *, shift: float = 0.0) -> None:
         """Changes kernel and noise variance, and adds `shift` to every reward; on an error nothing has changed."""
@@ -324,7 +278,7 @@ class Model(ABC):
             self._reconfigure(kernel, value)
         except FAILURES:
             self._shift(-shift)
-            self._reconfigure(self.kernel, self._noise_var)
+            self._reconfigure(self.kernel, self.noise_var)
             raise
 
     def revise(self, user: int, arm: Any, before: float, after: float) -> bool:  # noqa: ARG002 - an engine that can says so
@@ -383,7 +337,7 @@ class Model(ABC):
         arm = self.kernel.checked_arm(arm)
         if np.ndim(arm):
             self._check_dimension(np.shape(arm))
-            check_ratio(self.kernel.max_variance([arm]), self._noise_var)
+            check_ratio(self.kernel.max_variance([arm]), self.noise_var)
         return arm
 
     def checked_arms(self, arms: Any) -> Any:
@@ -391,7 +345,7 @@ class Model(ABC):
         arms = self.kernel.checked_arms(arms)
         self._check_dimension(np.shape(arms)[1:])
         if np.ndim(arms) > 1:
-            check_ratio(self.kernel.max_variance(arms), self._noise_var)
+            check_ratio(self.kernel.max_variance(arms), self.noise_var)
         return arms
 
     def checked_batch(self, users: Any, arms: Any, rewards: Any) -> History:

@@ -55,8 +55,8 @@ class ConditionedModel(Model):
         of_engine = self._mismatch()
         if of_engine == inf:
             return inf
-        scatter = float(np.sum(self.history.scatters)) / self._noise_var
-        level = float(self.history.count_array().sum()) * log(2 * pi * self._noise_var)
+        scatter = float(np.sum(self.history.scatters)) / self.noise_var
+        level = float(self.history.count_array().sum()) * log(2 * pi * self.noise_var)
         terms = self._surprise(), scatter, level, self._info_gain  # -2 log p(rewards) is their sum
         return max(of_engine, gap_of_sums(self._log_likelihood, -0.5 * sum(terms), *terms))
 
@@ -67,7 +67,7 @@ class ConditionedModel(Model):
     def _surprise_of(self, means: Array) -> float:
         """Returns the same from the believed means, for S^-1 y = (y - mean) / noise."""
         values = self.history.mean_array()
-        return float(np.sum(values * (values - means) * self.history.count_array()) / self._noise_var)
+        return float(np.sum(values * (values - means) * self.history.count_array()) / self.noise_var)
 
     # What an engine gives
 
@@ -90,7 +90,7 @@ class ConditionedModel(Model):
 
     def _condition_one(self, user: int, arm: Any, reward: float) -> tuple[float, float]:
         """Conditions on one reward; returns its predictive variance, noise included, and the size of its surprise."""
-        noise = np.array([self._noise_var])
+        noise = np.array([self.noise_var])
         log_det, fit = self._condition(np.array([user]), np.array([arm]), np.array([reward]), noise)
         return exp(log_det), sqrt(fit * exp(log_det))
 
@@ -104,7 +104,7 @@ class ConditionedModel(Model):
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
         """Takes other settings; the belief is rebuilt right after."""
         self.kernel = kernel
-        self._noise_var = noise_var
+        self.noise_var = noise_var
 
     def _relink(self, link: Link) -> tuple[float, float] | None:  # noqa: ARG002 - an engine that can says so
         """Takes a change of the user covariance, if it can; otherwise, and on an error, nothing has changed.
@@ -138,7 +138,7 @@ class ConditionedModel(Model):
     def learn(self, user: int, arm: Any, reward: float) -> None:
         """Learns one reward from values that were checked already; `update` is the safe door."""
         variance, surprise = self._condition_one(user, arm, reward)
-        self._info_gain += log(variance / self._noise_var)
+        self._info_gain += log(variance / self.noise_var)
         self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance) + LOG_2PI)
         self.history.add(self.kernel.key(user, arm), user, arm, reward)
         if self._renewal_is_due():
@@ -187,18 +187,14 @@ class ConditionedModel(Model):
         """
         row = self.history.rows.get(self.kernel.key(user, arm))
         largest = self.max_variance
-        if (
-            row is None
-            or largest > STAGED_RATIO * self._noise_var
-            or abs(after - before) > LONGEST_MOVE * sqrt(largest)
-        ):
+        if row is None or largest > STAGED_RATIO * self.noise_var or abs(after - before) > LONGEST_MOVE * sqrt(largest):
             return False
-        change = (after - before) / self._noise_var
+        change = (after - before) / self.noise_var
         found = self._move(user, arm, change)
         if found is None:
             return False
         mean, variance = found
-        gap = 2 * (before - mean) + (after - before) * (1 - variance / self._noise_var)
+        gap = 2 * (before - mean) + (after - before) * (1 - variance / self.noise_var)
         self._log_likelihood -= 0.5 * change * gap
         self.history.revise(row, before, after)
         return True
@@ -252,7 +248,7 @@ class ConditionedModel(Model):
 
     def _absorb(self, batch: History) -> None:
         """Conditions on a collapsed history, block by block, and keeps log-determinant and evidence."""
-        noise_var = self._noise_var
+        noise_var = self.noise_var
         self._observe(batch.user_array(), batch.arm_array(), batch.mean_array(), batch.count_array() / noise_var)
         # What the collapsed mean of c rewards leaves out: c - 1 contrasts with variance noise_var, and their scatter.
         extra = float(batch.count_array().sum()) - len(batch)
@@ -302,7 +298,7 @@ class ConditionedModel(Model):
             self._take(self._fresh())
 
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
-        before = self.kernel, self._noise_var
+        before = self.kernel, self.noise_var
         try:
             self._configure(kernel, noise_var)
             self.rebuild()

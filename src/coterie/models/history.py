@@ -174,18 +174,19 @@ def largest_in(state: dict[str, Any]) -> float:
 
 
 class GrowingArray:
-    """An array that grows at its end, with room to spare so that adding a row is O(1) on average."""
+    """An array that grows at its end, with room to spare so that adding a row is O(1) on average.
 
-    __slots__ = ("_room", "size")
+    Attributes:
+        values: The rows so far.
+        size: How many there are.
+    """
+
+    __slots__ = ("_room", "size", "values")
 
     def __init__(self, rows: Any) -> None:
         self._room = np.array(rows)
+        self.values: Any = self._room
         self.size = len(rows)
-
-    @property
-    def values(self) -> Any:
-        """The rows so far."""
-        return self._room[: self.size]
 
     def extend(self, rows: Any) -> None:
         """Adds rows at the end."""
@@ -195,4 +196,4 @@ class GrowingArray:
             room[: self.size] = self.values
             self._room = room
         self._room[self.size : total] = rows
-        self.size = total
+        self.values, self.size = self._room[:total], total

@@ -25,12 +25,12 @@ from coterie.errors import (
     listed,
     or_similar,
 )
+from coterie.errors.checks import checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
-from coterie.models.base import checked_reward
 from coterie.policies.adaptation.followers import Follower
 from coterie.policies.added_edges import link_between
 from coterie.policies.reward_batches import fit_model
@@ -116,7 +116,7 @@ class Policy:
     @property
     def n_rewards(self) -> int:
         """Rewards learned so far."""
-        return self._model.n_observations
+        return self._model.history.n_observations
 
     def select(self, user: UserId, candidates: Any = None) -> Choice:
         """Returns the choice for this user among the candidates.

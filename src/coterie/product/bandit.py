@@ -11,11 +11,11 @@ from typing import Any, NoReturn
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, JournalError, ParameterError, RewardError, listed
-from coterie.errors.checks import check_whole
+from coterie.errors.checks import check_whole, checked_binary, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
-from coterie.models.base import Index, checked_binary, checked_reward
+from coterie.models.base import Index
 from coterie.policies import SpectralSchedule, make_policy
 from coterie.policies.factory.registry import refuse_unknown
 from coterie.policies.policy import as_list

@@ -150,7 +150,7 @@ def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.Mon
     assert fine.jitter.count == 0
     with pytest.raises(ParameterError, match="1e-17"):
         GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
-    monkeypatch.setattr("coterie.models.base.LARGEST_RATIO", 1e30)
+    monkeypatch.setattr("coterie.errors.checks.LARGEST_RATIO", 1e30)
     monkeypatch.setattr("coterie.models.conditioned.STAGED_RATIO", 1e30)
     singular = GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
     singular.update_many([0] * 40, range(40), [1.0] * 40)

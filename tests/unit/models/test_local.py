@@ -15,7 +15,7 @@ from coterie.kernels import FreeKernel, PoolKernel
 from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.models import make_model, restore_model
 from coterie.models.engines.local.model import BLOCK, LOOKED_AT, LocalModel
-from coterie.models.engines.local.trend import MOST_INDUCING, Trend
+from coterie.models.engines.local.trend import MOST_INDUCING
 
 
 def kernel_of(n_users: int, n_arms: int, seed: int = 0) -> PoolKernel:
@@ -62,7 +62,7 @@ def test_blocks_of_a_user_are_independent_given_the_trend() -> None:
     taught([model], 200)
     users, arms, values = model.history.user_array(), model.history.arm_array(), model.history.mean_array()
     assert model._trend is not None
-    features = model._trend.at(kernel, users, arms)
+    features = model._features(users, arms)
     residual = kernel.cross(users, arms, users, arms) - features @ features.T
     block = np.array([model._rows_of[user].index(row) // BLOCK for row, user in enumerate(users.tolist())])
     same = (users[:, None] == users) & (block[:, None] == block)
@@ -74,14 +74,13 @@ def test_blocks_of_a_user_are_independent_given_the_trend() -> None:
 
 def test_what_the_trend_leaves_is_a_kernel() -> None:
     kernel = kernel_of(20, 30)
-    rng = np.random.default_rng(1)
-    users, arms = rng.integers(20, size=50), rng.integers(30, size=50)
-    trend = Trend.chosen(kernel, users, arms, np.ones(50), 25)
+    model = LocalModel(kernel, noise_var=0.1, near_rows=10, trend_features=25)
+    taught([model], 50)
     every = np.repeat(np.arange(20), 30), np.tile(np.arange(30), 20)
-    features = trend.at(kernel, *every)
+    features = model._features(*every)
     left = kernel.cross(*every, *every) - features @ features.T
     assert np.linalg.eigvalsh(left)[0] > -1e-9
-    assert trend.size == 25
+    assert features.shape[1] == 25
 
 
 def test_it_is_close_to_the_exact_posterior_with_few_features_and_rows() -> None:

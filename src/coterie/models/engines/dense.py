@@ -58,7 +58,7 @@ class DenseModel(Model):
         """Log det(I + K_t/noise_var), computed anew."""
         if not self._users:
             return 0.0
-        scale = np.sqrt(np.array(self._weights) / self._noise_var)
+        scale = np.sqrt(np.array(self._weights) / self.noise_var)
         return float(np.linalg.slogdet(scale[:, None] * self._gram() * scale + np.eye(len(scale)))[1])
 
     @property
@@ -73,8 +73,8 @@ class DenseModel(Model):
         noisy = self._noisy_gram()
         fit = float(rewards @ np.linalg.solve(noisy, rewards))
         means = fit + float(np.linalg.slogdet(noisy)[1]) + len(rewards) * log(2 * pi)
-        within = float(np.sum((weights - 1) * log(2 * pi * self._noise_var) + np.log(weights)))
-        return -0.5 * (means + within + sum(self._scatters) / self._noise_var)
+        within = float(np.sum((weights - 1) * log(2 * pi * self.noise_var) + np.log(weights)))
+        return -0.5 * (means + within + sum(self._scatters) / self.noise_var)
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std."""
@@ -124,7 +124,7 @@ class DenseModel(Model):
         self._scatters = list(history.scatters)
 
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
-        self.kernel, self._noise_var = kernel, noise_var
+        self.kernel, self.noise_var = kernel, noise_var
 
     def _shift(self, amount: float) -> None:
         super()._shift(amount)
@@ -139,7 +139,7 @@ class DenseModel(Model):
         return self.kernel.cross(users, arms, users, arms)
 
     def _noisy_gram(self) -> Array:
-        return self._gram() + np.diag(self._noise_var / np.array(self._weights))
+        return self._gram() + np.diag(self.noise_var / np.array(self._weights))
 
     def _cross(self, user: int, arms: Any) -> Array:
         return self.kernel.cross_of_user(user, arms, np.array(self._users), np.array(self._arms))

@@ -93,7 +93,7 @@ class ExactModel(ConditionedModel):
         return max(
             gap(factor.times(factor.transposed_times(probe)), np.concatenate(prior) + noise * probe),
             gap_of_sums(factor.log_det, log_det),
-            self._gap_of_rows(self._noise_var / noise),
+            self._gap_of_rows(self.noise_var / noise),
             self._gap_of_scored(),
         )
 
@@ -169,7 +169,7 @@ class ExactModel(ConditionedModel):
         else:
             _, _, rows, means, variances = self._scored
             solved, mean, variance = rows[position : position + 1], float(means[position]), float(variances[position])
-        variance += self._noise_var
+        variance += self.noise_var
         surprise = reward - mean
         self._grow(np.array([user]), np.array([arm]), solved, np.array([[sqrt(variance)]]), np.array([surprise]))
         return variance, surprise

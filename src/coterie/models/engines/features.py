@@ -101,7 +101,7 @@ class FeaturesModel(ConditionedModel):
             raise ParameterError(f"correction is {correction!r}", "it is True or False", "Leave it out for True")
         self.user_rank, self.arm_rank, self.correction = user_rank, arm_rank, correction
         self._memory_limit = memory_limit
-        self._configure(pool, self._noise_var)
+        self._configure(pool, self.noise_var)
         self._detach()
         self._reset()
 
@@ -175,8 +175,8 @@ class FeaturesModel(ConditionedModel):
     def _mismatch(self) -> float:
         kernel, users, arms = self.kernel, self._user_features, self._arm_features
         fresh = copy(self)
-        fresh._configure(kernel, self._noise_var)
-        observed = seen(self.history, np.arange(kernel.n_users), kernel.n_users, kernel.n_arms, self._noise_var)
+        fresh._configure(kernel, self.noise_var)
+        observed = seen(self.history, np.arange(kernel.n_users), kernel.n_users, kernel.n_arms, self.noise_var)
         own = self._own.reshape(observed.precision.shape)
         of_weights = gap_of_weights(
             times=lambda probe: self._cov.times(probe.reshape(-1, 1)).reshape(probe.shape),
@@ -192,7 +192,7 @@ class FeaturesModel(ConditionedModel):
             gap_of_features(kernel.user_cov, users, fresh._user_features),
             gap_of_features(kernel.arm_cov, arms, fresh._arm_features),
             gap_of_matrices(self._own, fresh._own),
-            gap(self._count * (1 / self._noise_var), kept.precision.ravel()),
+            gap(self._count * (1 / self.noise_var), kept.precision.ravel()),
             gap(self._observed, kept.means.ravel()),
             *(gap(getattr(self, name), getattr(fresh, name)) for name in ("_scale", "prior_error", "prior_error_norm")),
         )
@@ -223,7 +223,7 @@ class FeaturesModel(ConditionedModel):
         pairs = arms + user * self.kernel.n_arms
         if not self._has_own:
             return rows @ self._weights, rows @ solved
-        open_share = self._noise_var / (self._noise_var + self._own[pairs] * self._count[pairs])
+        open_share = self.noise_var / (self.noise_var + self._own[pairs] * self._count[pairs])
         mean = open_share * (rows @ self._weights) + (1 - open_share) * self._observed[pairs]
         return mean, self._error_covariance(user, arms, solved, open_share)
 
@@ -237,12 +237,12 @@ class FeaturesModel(ConditionedModel):
         n_users, n_arms = self.kernel.n_users, self.kernel.n_arms
         per_feature = solved.T.reshape(len(arms), self._user_features.shape[1], -1)
         weights = self._user_features @ per_feature @ self._arm_features.T
-        weights *= (self._count / (self._own * self._count + self._noise_var)).reshape(n_users, n_arms)
+        weights *= (self._count / (self._own * self._count + self.noise_var)).reshape(n_users, n_arms)
         weights *= open_share[:, None, None]
         weights[np.arange(len(arms)), user, arms] += 1 - open_share
         shared = self.kernel.user_cov @ weights @ self.kernel.arm_cov
         cross = shared[:, user, arms]
-        noise = self._noise_var / np.maximum(self._count, 1.0)
+        noise = self.noise_var / np.maximum(self._count, 1.0)
         flat, flat_shared = weights.reshape(len(arms), -1), shared.reshape(len(arms), -1)
         prior = self.kernel.user_cov[user, user] * self.kernel.arm_cross(arms, arms)
         return np.asarray(prior - cross - cross.T + flat @ (flat_shared + flat * noise).T)
@@ -267,7 +267,7 @@ class FeaturesModel(ConditionedModel):
         if not self._has_own:
             super()._absorb(batch)
             return
-        noise_var = self._noise_var
+        noise_var = self.noise_var
         users, arms = batch.user_array(), batch.arm_array()
         pairs = users * self.kernel.n_arms + arms
         own, old_count, old_mean = self._own[pairs], self._count[pairs], self._observed[pairs]
@@ -291,7 +291,7 @@ class FeaturesModel(ConditionedModel):
         Both are Gaussian in the shared part with the same shape, so the ratio does not depend on it; it is taken
         where the shared part equals the pair's mean.
         """
-        noise_var = self._noise_var
+        noise_var = self.noise_var
         added = batch.count_array()
         count = old_count + added
         first = old_count == 0

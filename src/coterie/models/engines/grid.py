@@ -16,10 +16,11 @@ from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solv
 from coterie.algebra.covariance import default_block_size
 from coterie.algebra.gaps import gap
 from coterie.contracts import Array
+from coterie.errors.checks import check_ratio
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
 from coterie.models.agreement import gap_of_weights, seen
-from coterie.models.base import Index, check_ratio
+from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.merged_users import merged
 from coterie.models.engines.whitening import arm_whitener, is_gentle
@@ -56,7 +57,7 @@ class GridModel(ConditionedModel):
         pool = require_pool(kernel, self.engine)
         super().__init__(pool, noise_var=noise_var)
         self._block_size, self._memory_limit = block_size, memory_limit
-        self._configure(pool, self._noise_var)
+        self._configure(pool, self.noise_var)
         self._detach()
         self._reset()
 
@@ -94,7 +95,7 @@ class GridModel(ConditionedModel):
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
         pair = self._starts[user] + arm
         column = self._cov.next_column(pair)
-        variance = max(float(column[pair]), 0.0) + self._noise_var
+        variance = max(float(column[pair]), 0.0) + self.noise_var
         surprise = reward - float(self._mean[pair])
         root = sqrt(variance)
         column *= 1.0 / root
@@ -125,7 +126,7 @@ class GridModel(ConditionedModel):
         if whitener is None or self._merged is not self.kernel or not is_gentle(link, whitener, self._cov.size):
             return None
         kernel = PoolKernel(link.user_cov, self.kernel.arm_cov)
-        check_ratio(kernel.max_variance([]), self._noise_var)
+        check_ratio(kernel.max_variance([]), self.noise_var)
         require_grid_memory(kernel, self._memory_limit)
         cov, mean, variance = self._with_newcomers(link)
         columns, factor = self._seen_to_be_zero(cov, link, whitener)
@@ -197,7 +198,7 @@ class GridModel(ConditionedModel):
         kernel, shape = self._merged, (self._merged.n_users, self._merged.n_arms)
         if self._mean.size != kernel.n_pairs:
             return inf
-        observed = seen(self.history, np.array(self._starts) // shape[1], *shape, self._noise_var)
+        observed = seen(self.history, np.array(self._starts) // shape[1], *shape, self.noise_var)
         of_mean_and_cov = gap_of_weights(
             times=lambda probe: self._cov.times(probe.reshape(-1, 1)).reshape(shape),
             mean=self._mean.reshape(shape),

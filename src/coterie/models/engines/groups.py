@@ -93,7 +93,7 @@ class GroupsModel(ConditionedModel):
     # What is learned
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
-        return self._observe_pair(user, arm, reward, self._noise_var)
+        return self._observe_pair(user, arm, reward, self.noise_var)
 
     def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
         together = zip(users.tolist(), arms.tolist(), values.tolist(), noise.tolist(), strict=True)
@@ -160,7 +160,7 @@ class GroupsModel(ConditionedModel):
         """Returns what these rows of the history add to the precision, and below it to its products with the mean."""
         history = self.history
         features = self.kernel.features[[history.arms[row] for row in rows]]
-        weighted = features * (np.array([history.counts[row] for row in rows]) / self._noise_var)[:, None]
+        weighted = features * (np.array([history.counts[row] for row in rows]) / self.noise_var)[:, None]
         means = np.array([history.means[row] for row in rows])
         return np.vstack([features.T @ weighted, means @ weighted])
 
@@ -208,7 +208,7 @@ class GroupsModel(ConditionedModel):
             prior=np.asarray,
             out=lambda weights: np.einsum("ij,ij->i", weights[of_row], rows),
             back=back,
-            observed=Seen(history.count_array() / self._noise_var, history.mean_array()),
+            observed=Seen(history.count_array() / self.noise_var, history.mean_array()),
         )
         sums = {label: self._summed([i for i, each in enumerate(labels) if each == label]) for label in self._sums}
         return max([of_blocks, *(gap(self._sums[label], sums[label]) for label in sums)])

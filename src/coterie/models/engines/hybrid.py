@@ -121,7 +121,7 @@ class HybridModel(ConditionedModel):
     def _detach(self) -> None:
         if self._switch_is_due():
             # Memory was asked for at construction: a reward that was accepted is never refused by the switch.
-            self._inner = self._adopted(GridModel(self.kernel, noise_var=self._noise_var, memory_limit=sys.maxsize))
+            self._inner = self._adopted(GridModel(self.kernel, noise_var=self.noise_var, memory_limit=sys.maxsize))
         else:
             self._inner = copy(self._inner)
             self._inner._detach()

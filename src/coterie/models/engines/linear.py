@@ -48,7 +48,7 @@ class LinearModel(ConditionedModel):
         super().__init__(pool, noise_var=noise_var)
         self._memory_limit = memory_limit
         self._features, self._arm_cov = np.zeros((0, 0)), np.zeros((0, 0))  # `_configure` makes what is needed
-        self._configure(pool, self._noise_var)
+        self._configure(pool, self.noise_var)
         self._weights: SharedWeights | BlockWeights
         self._detach()
         self._reset()
@@ -87,7 +87,7 @@ class LinearModel(ConditionedModel):
             prior=lambda weights: kernel.user_cov @ weights,
             out=lambda weights: weights @ features.T,
             back=lambda pairs: pairs @ features,
-            observed=seen(self.history, np.array(self._kinds), shape[0], kernel.n_arms, self._noise_var),
+            observed=seen(self.history, np.array(self._kinds), shape[0], kernel.n_arms, self.noise_var),
         )
         return max(of_weights, gap_of_matrices(features @ features.T, kernel.arm_cov))
 
@@ -115,7 +115,7 @@ class LinearModel(ConditionedModel):
         return np.asarray(rows @ self._weights.covariance(self._kinds[user]) @ rows.T)
 
     def _condition_one(self, user: int, arm: int, reward: float) -> tuple[float, float]:
-        return self._weights.condition(self._kinds[user], self._features[arm], reward, self._noise_var)
+        return self._weights.condition(self._kinds[user], self._features[arm], reward, self.noise_var)
 
     def _condition(self, users: Index, arms: Index, values: Array, noise: Array) -> tuple[float, float]:
         rows, kinds = self._features[arms], np.array(self._kinds)[users]

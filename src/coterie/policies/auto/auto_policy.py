@@ -240,7 +240,7 @@ class AutoPolicy(Policy):
 
     def _learn(self, row: int, column: Any, value: float) -> None:
         self.likelihood.learn(self._model, row, column, value, self.centre)
-        t, pending = self._model.n_observations, self.pending_fit
+        t, pending = self._model.history.n_observations, self.pending_fit
         if pending is not None:
             pending.follow((row, column, value - self.centre))
             if t >= pending.due and not self.takes_when_ready:

@@ -8,8 +8,8 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.errors import FAILURES, NumericalError
+from coterie.errors.checks import checked_binary
 from coterie.models import History, Model
-from coterie.models.base import checked_binary
 from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fit_context import FitContext

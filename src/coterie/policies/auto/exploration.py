@@ -39,8 +39,8 @@ class RoundsOfUse:
         kernel, history, users = model.kernel, model.history, np.atleast_1d(rows).tolist()
         shown = std.shape[-1] / self.n_arms
         pairs = np.array([history.pairs_of[user] for user in users], dtype=np.float64)
-        n_rewards = model.n_observations
-        visits = shown * expected_visits(pairs, len(history), model.n_users, n_rewards)
+        n_rewards = history.n_observations
+        visits = shown * expected_visits(pairs, len(history.rows), model.kernel.n_users, n_rewards)
         variances = np.array([kernel.user_variance(user) for user in users]) - self.common_share
         not_common = np.multiply.outer(variances, kernel.arm_diag(arms)).reshape(std.shape)
         ahead = shown * rounds_ahead(n_rewards)

@@ -4,8 +4,8 @@ from collections.abc import Callable
 from typing import Any
 
 from coterie.contracts import Array
+from coterie.errors.checks import checked_reward
 from coterie.models import History, Model
-from coterie.models.base import checked_reward
 from coterie.policies.auto.evidence import Together, level_of
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found

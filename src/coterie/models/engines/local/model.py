@@ -92,6 +92,7 @@ class LocalModel(ConditionedModel):
     engine = "local"
     near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
     stages = False
+    kernel: OnPool
 
     def __init__(
         self, kernel: JointKernel, *, noise_var: float = 0.01, near_rows: int = NEAR, trend_features: int = FEATURES
@@ -121,11 +122,6 @@ class LocalModel(ConditionedModel):
         """Returns what makes a model of this engine with these options on another kernel."""
         return partial(_replica, self.near_rows, self.trend_features, self.reason)
 
-    @property
-    def _pool(self) -> OnPool:
-        assert isinstance(self.kernel, OnPool)
-        return self.kernel
-
     # The belief
 
     def _reset(self) -> None:
@@ -151,7 +147,7 @@ class LocalModel(ConditionedModel):
 
     def _sums(self, log_det: float, surprise: float) -> tuple[float, float]:
         """Returns information gain and log evidence from those of the rows' means."""
-        history, counts, noise = self.history, self._counts.values, self._noise_var
+        history, counts, noise = self.history, self._counts.values, self.noise_var
         gain = log_det - float(np.log(noise / counts).sum())
         within = (float(counts.sum()) - len(counts)) * (LOG_2PI + log(noise))
         within += float(np.log(counts).sum()) + float(np.sum(history.scatters)) / noise
@@ -172,7 +168,7 @@ class LocalModel(ConditionedModel):
             return 0.0, 0.0
         users, arms = self._users.values, self._arms.values
         cov = self.kernel.cross(users, arms, users, arms)
-        cov[np.diag_indices_from(cov)] += self._noise_var / self._counts.values
+        cov[np.diag_indices_from(cov)] += self.noise_var / self._counts.values
         factor = cholesky(cov, self.jitter)
         white = solve_lower(factor, self._means.values)
         return log_det_of_factor(factor), float(white @ white)
@@ -202,13 +198,23 @@ class LocalModel(ConditionedModel):
         """Takes the trend that suits the first rows, with these counts."""
         users, arms = self._users.values, self._arms.values
         first = slice(len(counts))
-        self._trend = Trend.chosen(self._pool, users[first], arms[first], counts, self.trend_features)
+        self._trend = Trend.chosen(self.kernel, users[first], arms[first], counts, self.trend_features)
         self._chosen_for = counts
 
-    def _at(self, rows: Index) -> Array:
+    def _features(self, users: Any, arms: Index) -> Array:
+        """Returns the trend's features of pairs, a row for each; one user stands for all pairs."""
+        trend = self._trend
+        assert trend is not None
+        modes = trend.arm_modes
+        of_arms = self.kernel.arm_cross(arms, trend.inducing) @ trend.arm_map if modes is None else modes.take(arms, 0)
+        out = of_arms.take(trend.arms, axis=1)
+        shared = len(trend.user_modes) == 1
+        out *= trend.user_modes[0 if shared else users].take(trend.users, axis=-1)
+        return np.asarray(out)
+
+    def _features_of(self, rows: Index) -> Array:
         """Returns the trend's features of some rows."""
-        assert self._trend is not None
-        return self._trend.at(self._pool, self._users.values.take(rows), self._arms.values.take(rows))
+        return self._features(self._users.values.take(rows), self._arms.values.take(rows))
 
     def _blocks(self) -> list[Index]:
         """Returns the rows of each block: a user's rows in the order they came, so many at a time."""
@@ -220,7 +226,7 @@ class LocalModel(ConditionedModel):
 
     def _whitened(self, rows: Index) -> tuple[Array, Array, float]:
         """Returns the features and values of a block, whitened by the residual and noise, and its log determinant."""
-        at = self._at(rows)
+        at = self._features_of(rows)
         factor = self._residual_factor(int(self._users.values[rows[0]]), rows, at)
         both = solve_lower(factor, np.column_stack([at, self._means.values[rows]]))
         return both[:, :-1], both[:, -1], log_det_of_factor(factor)
@@ -231,8 +237,8 @@ class LocalModel(ConditionedModel):
         cov = self.kernel.arm_cross(arms, arms)
         cov *= self.kernel.user_variance(user)
         cov -= at @ at.T
-        scale = float(cov.diagonal().mean()) + self._noise_var
-        cov[np.diag_indices_from(cov)] += self._noise_var / self._counts.values[rows]
+        scale = float(cov.diagonal().mean()) + self.noise_var
+        cov[np.diag_indices_from(cov)] += self.noise_var / self._counts.values[rows]
         return cholesky(cov, self.jitter, scale=scale)
 
     # Learning
@@ -243,11 +249,11 @@ class LocalModel(ConditionedModel):
 
     def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
         """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
-        noise = self._noise_var / weight
+        noise = self.noise_var / weight
         variance, surprise = self._condition_on(user, int(arm), reward, noise)
         self._info_gain += log(variance / noise)
         self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance / noise))
-        self._log_likelihood -= 0.5 * (log(self._noise_var) + LOG_2PI) * weight
+        self._log_likelihood -= 0.5 * (log(self.noise_var) + LOG_2PI) * weight
         key = self.kernel.key(user, arm)
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
@@ -283,11 +289,11 @@ class LocalModel(ConditionedModel):
         if self._trend is None:
             mean, std = self.peek(user, one)
             return float(std[0]) ** 2 + noise, reward - float(mean[0])
-        at = self._trend.at(self._pool, user, one)[0]
+        at = self._features(user, one)[0]
         variance = self.kernel.user_variance(user) * float(self.kernel.arm_diag(one)[0]) - float(at @ at)
         rows, surprise = self._block_of(user, arm), reward
         if len(rows):
-            known = self._at(rows)
+            known = self._features_of(rows)
             cross = (
                 self.kernel.user_variance(user) * self.kernel.arm_cross(self._arms.values[rows], one)[:, 0] - known @ at
             )
@@ -343,7 +349,7 @@ class LocalModel(ConditionedModel):
         """Returns what the rows near a user say of some of their arms, given the trend's weights."""
         rows, gram, cross, variance = self._nearest(user, arms)
         trend, n_rows = self._trend, len(rows)
-        at = np.zeros((len(arms), 0)) if trend is None else trend.at(self._pool, user, arms)
+        at = np.zeros((len(arms), 0)) if trend is None else self._features(user, arms)
         if jointly:
             residual = variance * self.kernel.arm_cross(arms, arms) - at @ at.T
         else:
@@ -351,13 +357,13 @@ class LocalModel(ConditionedModel):
         if n_rows == 0:
             return _Near(at @ self._mean, at, residual)
         values = self._means.values.take(rows)
-        scale = float(gram.diagonal().mean()) + self._noise_var
+        scale = float(gram.diagonal().mean()) + self.noise_var
         if trend is not None:
-            known = self._at(rows)
+            known = self._features_of(rows)
             gram -= known @ known.T
             cross -= known @ at.T
             values = values - known @ self._mean
-        gram[np.diag_indices(n_rows)] += self._noise_var / self._counts.values.take(rows)
+        gram[np.diag_indices(n_rows)] += self.noise_var / self._counts.values.take(rows)
         factor = cholesky(gram, self.jitter, scale=scale)
         half = solve_lower(factor, np.column_stack([cross, values]))
         half, white = half[:, :-1], half[:, -1]

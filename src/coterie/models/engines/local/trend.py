@@ -6,7 +6,7 @@ largest: of all sets of as many features none accounts for more variance where t
 a kernel again (a projection taken off), so nothing is counted twice.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -23,7 +23,7 @@ SEEN_SHARE = 0.5  # of the arms' weights: how often they came; the rest is the s
 
 
 class Trend(NamedTuple):
-    """Features of pairs: the product of a mode of the users and one of the arms.
+    """Which features pairs have: each is the product of a mode of the users and one of the arms.
 
     Attributes:
         user_modes: A row for each user; one row where all users have the same.
@@ -72,16 +72,6 @@ class Trend(NamedTuple):
         if kernel.n_arms <= MOST_TABLED:
             modes = kernel.arm_cross(np.arange(kernel.n_arms), inducing) @ arm_map
         return cls(user_modes, inducing, arm_map, modes, np.asarray(i, np.intp), np.asarray(j, np.intp))
-
-    def at(self, kernel: OnPool, users: Any, arms: Index) -> Array:
-        """Returns the features of pairs, a row for each; one user stands for all pairs."""
-        modes = self.arm_modes
-        of_arms = kernel.arm_cross(arms, self.inducing) @ self.arm_map if modes is None else modes.take(arms, axis=0)
-        of_arms = of_arms.take(self.arms, axis=1)
-        shared = len(self.user_modes) == 1
-        of_users = self.user_modes[0 if shared else users].take(self.users, axis=-1)
-        of_arms *= of_users
-        return np.asarray(of_arms)
 
 
 def _user_modes(kernel: OnPool, users: Index, counts: Array) -> tuple[Array, Array]:

@@ -13,27 +13,27 @@ from coterie.graphs import make_graph
 ABOUT = 10  # seconds; six on an idle core of 2024
 
 
-def load_push() -> ModuleType:
+def load_solvers() -> ModuleType:
     """Returns the compiled functions on the graph, or says which extra brings them; importing numba takes a second."""
-    from coterie.algebra import push
+    from coterie.algebra import iterative
 
-    if not push.COMPILED:
+    if not iterative.COMPILED:
         raise missing_extra("scale", "engine 'sparse' needs 'numba', which is not installed")
-    say_if_compiling(push)
-    return push
+    say_if_compiling(iterative)
+    return iterative
 
 
 def load_rows() -> ModuleType:
-    """Returns the compiled functions on rows of rewards; see `load_push`."""
+    """Returns the compiled functions on rows of rewards; see `load_solvers`."""
     from coterie.algebra import reward_rows
 
     return reward_rows
 
 
 @cache
-def say_if_compiling(push: ModuleType) -> None:
+def say_if_compiling(solvers: ModuleType) -> None:
     """Says once, by the logger "coterie" and so on stderr, that what is not on disk yet is compiled now."""
-    if not push.is_on_disk():
+    if not solvers.is_on_disk():
         logging.getLogger("coterie").warning(
             "compiling engine 'sparse': about %d s, once on this machine; 'coterie warmup' does it ahead", ABOUT
         )

@@ -16,11 +16,10 @@ from coterie.kernels.joint import JointKernel
 from coterie.models.base import DRIFT_TOLERANCE, CertifiedBelief, Index, SolveProgress
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.sparse.certify import Certifier
-from coterie.models.engines.sparse.compiling import load_push
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision
-from coterie.models.engines.sparse.local_solve import LocalSolve
+from coterie.models.engines.sparse.compiling import load_solvers
 from coterie.models.engines.sparse.posterior_weights import PosteriorWeights
 from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
+from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision
 from coterie.models.engines.sparse.user_blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.variance_bounds import VarianceBounds
 from coterie.models.history import History
@@ -82,14 +81,14 @@ class SparseModel(ConditionedModel):
         certified: bool = False,
     ) -> None:
         graph = require_graph(kernel)
-        load_push()  # which says that numba is missing, before anything else can
+        load_solvers()  # which says that numba is missing, before anything else can
         super().__init__(graph, noise_var=noise_var)
         self.eps, self.accuracy = checked_positive("eps", eps), checked_positive("accuracy", accuracy)
         check_whole("max_work", max_work)
         self.max_work = int(max_work)
         self.history = RewardTable(graph.n_users, graph.n_arms)
         self.certified = checked_flag("certified", certified)
-        self._configure(graph, self._noise_var)
+        self._configure(graph, self.noise_var)
         self._reset()
         self._warm_up()
 
@@ -160,7 +159,7 @@ class SparseModel(ConditionedModel):
 
         By one solve for that pair, so within what the solve leaves; nothing is kept.
         """
-        row, scaled = self.kernel.features[arm], self._rows(arms) * (counts / self._noise_var)[:, None]
+        row, scaled = self.kernel.features[arm], self._rows(arms) * (counts / self.noise_var)[:, None]
         self._solve(user, row, finer=self.eps)
         places = self._local.place[users]
         found = np.where((places >= 0)[:, None], self._local.solution[places], 0.0)
@@ -210,8 +209,8 @@ class SparseModel(ConditionedModel):
 
     def learn(self, user: int, arm: int, reward: float) -> None:
         """Learns one reward from values that were checked already; `update` is the safe door."""
-        variance, surprise = self._condition_on(user, self.kernel.features[arm], reward, self._noise_var)
-        self._info_gain += log(variance / self._noise_var)
+        variance, surprise = self._condition_on(user, self.kernel.features[arm], reward, self.noise_var)
+        self._info_gain += log(variance / self.noise_var)
         self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance) + LOG_2PI)
         self.history.n_observations += 1
         self.history.put(user, arm, 1.0, reward, 0.0)
@@ -290,10 +289,10 @@ class SparseModel(ConditionedModel):
             self._learn_row(*each)
 
     def _learn_row(self, user: int, arm: int, count: float, mean: float, scatter: float) -> None:
-        noise = self._noise_var / count
+        noise = self.noise_var / count
         log_det, fit = self._condition(np.array([user]), np.array([arm]), np.array([mean]), np.array([noise]))
         # What the mean of so many rewards leaves out of them, as in `ConditionedModel`.
-        within = (count - 1) * (LOG_2PI + log(self._noise_var)) + log(count) + scatter / self._noise_var
+        within = (count - 1) * (LOG_2PI + log(self.noise_var)) + log(count) + scatter / self.noise_var
         self._info_gain += log_det - log(noise)
         self._log_likelihood -= 0.5 * (fit + log_det + LOG_2PI + within)
         self.history.put(user, arm, count, mean, scatter)
@@ -340,7 +339,7 @@ class SparseModel(ConditionedModel):
         """
         if self.kernel is not self._grown:  # a kernel of its own, for others may hold the one it was given
             self._grown = self.kernel.growing()
-            self._configure(self._grown, self._noise_var)
+            self._configure(self._grown, self.noise_var)
         growth = self.kernel.follow(change)
         for part in (self.history, self._data, self._marginals, self._local, self._certifier):
             part.lengthen(self.kernel.n_users)
@@ -383,12 +382,12 @@ class SparseModel(ConditionedModel):
         self._certifier = Certifier(graph, most=self.max_work)
 
     def _detach(self) -> None:
-        self._configure(self.kernel, self._noise_var)  # a solve has room of its own; `_reset` makes the rest
+        self._configure(self.kernel, self.noise_var)  # a solve has room of its own; `_reset` makes the rest
 
     def _reset(self) -> None:
         eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
         self._posterior = PosteriorWeights(self.kernel, eps)
-        self._data = DataBlocks(self.kernel, self.history, self._noise_var)
+        self._data = DataBlocks(self.kernel, self.history, self.noise_var)
         self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
         self._evidence_is_stale = False
 
@@ -420,10 +419,10 @@ class SparseModel(ConditionedModel):
         if "growth" in state and not require_graph(kernel).has_grown:
             kernel = self._grown = require_graph(kernel).growing(state["growth"])
         super()._restore(state, kernel)
-        load_push()
+        load_solvers()
         self.eps, self.accuracy, self.max_work = state["eps"], state["accuracy"], state["max_work"]
         self.certified = state.get("certified", False)  # files of before know nothing of it
-        self._configure(kernel, self._noise_var)
+        self._configure(kernel, self.noise_var)
         self._reset()
         self._warm_up()
         self._posterior.take(state["residual"])

@@ -1,6 +1,12 @@
-"""The posterior mean of all users' weights, and its residual: what is above the threshold is queued, and pushed on."""
+"""The posterior mean of all users' weights, and its residual: what is above the threshold is queued, and pushed on.
 
-from typing import Any
+Deflation settles by one step for all users what pushes would settle by the ridge alone. The null vector q of the
+Laplacian (all ones, or the roots of the degrees) has L_rho q = ridge q. Moving all weights by q_u c changes the
+residual of user u by q_u (ridge I + B_u) c, whatever c is, so the residual stays exact. With c such that
+sum_u q_u residual_u vanishes, nothing is left of it for pushes to carry round the graph.
+"""
+
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -9,11 +15,9 @@ from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel, Growth
 from coterie.kernels.growing_rows import Room
 from coterie.models.base import SolveProgress
-from coterie.models.engines.sparse.compiling import load_push
-from coterie.models.engines.sparse.deflation import Deflation
-from coterie.models.engines.sparse.global_solve import PosteriorPrecision
-from coterie.models.engines.sparse.local_solve import LocalSolve, graph_arrays
-from coterie.models.engines.sparse.user_blocks import LACKING, DataBlocks
+from coterie.models.engines.sparse.compiling import load_solvers
+from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision, UserQueue, graph_arrays
+from coterie.models.engines.sparse.user_blocks import LACKING, NONE, DataBlocks
 
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
@@ -24,65 +28,68 @@ SAFETY = 0.5
 NOT_HUBS = 0.99
 FEW = 1000
 ROUNDS_AMONG_FEW = 5
+A_USER, A_ROW = 3, 2  # what a step of deflation costs beside an edge of a push
+PATIENCE = 8
+MOST_SHARE = 0.5
+WORTH_IT = 0.05
 FINE = 1e4  # residuals are small beside what they are left of, and kept to far more digits
 
 
-class UserQueue:
-    """Users in a ring, first in, first out, as compiled loops take it and change it.
+class DeflationStep(NamedTuple):
+    """By how much all weights and residuals change."""
+
+    weights: Array
+    residual: Array
+
+
+class Deflation:
+    """When to move all users' weights along the null vector, and how far.
+
+    A step is due once pushes have cost eight times as much, where it does not exceed half the work of one solve: on a
+    graph so large that it does, what users have in common is little beside what they have not.
 
     Attributes:
-        ring: Users, from the head on.
-        waiting: Whether each user is in it.
-        marks: Head and length of the ring.
+        work_since: The work of pushes since the last step.
+        data_precision: sum_u q_u^2 B_u, the data's part of the precision along q, with B_u that of a user's rewards.
     """
 
-    def __init__(self, n_users: int) -> None:
-        self.ring = np.zeros(n_users, dtype=np.int64)
-        self.waiting = np.zeros(n_users, dtype=np.bool_)
-        self.marks = np.zeros(2, dtype=np.int64)
-        self._room = Room()
+    def __init__(self, kernel: GraphKernel) -> None:
+        width = kernel.features.shape[1]
+        self._kernel, self.work_since, self.data_precision = kernel, 0, np.zeros((width, width))
 
-    def __len__(self) -> int:
-        return int(self.marks[1])
+    def add(self, user: int, row: Array, noise: float) -> None:
+        """Takes note of a reward."""
+        self.data_precision += np.outer(row, row * (float(self._kernel.null[user]) ** 2 / noise))
 
-    @property
-    def arrays(self) -> tuple[Any, Any, Any]:
-        """What compiled loops take."""
-        return self.ring, self.waiting, self.marks
+    def recompute(self, data: DataBlocks) -> None:
+        """Takes note of all rewards that the table holds, and of none besides."""
+        table, features = data.table, self._kernel.features
+        weights = table.counts * self._kernel.null[table.users] ** 2 / data.noise_var
+        by_arm = np.bincount(table.arms, weights, len(features))
+        self.work_since, self.data_precision = 0, (features * by_arm[:, None]).T @ features
 
-    @property
-    def first(self) -> int:
-        """The user at the head."""
-        return int(self.ring[self.marks[0]])
+    def follow(self, kernel: GraphKernel, growth: Growth, data: DataBlocks) -> None:
+        """Takes a graph that has changed."""
+        self._kernel = kernel
+        for user, more in growth.null_squares.items():
+            if data.slot[user] != NONE:
+                self.data_precision += more * data.precision(user)
 
-    def users(self) -> Any:
-        """Returns the users in it, in order."""
-        head, length = self.marks.tolist()
-        return self.ring[(head + np.arange(length)) % len(self.ring)]
+    def work_until_due(self, n_rows: int, most: int) -> int:
+        """Returns how much work pushes may do until the next step: none if it is due now, `most` if it never is."""
+        cost = A_USER * len(self._kernel.null) + A_ROW * n_rows
+        return most if cost > MOST_SHARE * most else max(PATIENCE * cost - self.work_since, 0)
 
-    def append(self, users: Any) -> None:
-        """Adds those of the users who are not in it yet."""
-        users = users[~self.waiting[users]]
-        head, length = self.marks.tolist()
-        self.ring[(head + length + np.arange(len(users))) % len(self.ring)] = users
-        self.waiting[users] = True
-        self.marks[1] += len(users)
-
-    def refill(self, users: Any) -> None:
-        """Takes these users in place of those who were in it."""
-        self.waiting[:] = False
-        self.waiting[users] = True
-        self.ring[: len(users)] = users
-        self.marks[:] = 0, len(users)
-
-    def lengthen(self, n_users: int) -> None:
-        """Makes room for newcomers."""
-        self._room.lengthen(self, n_users, waiting=0)
-        if n_users > len(self.ring):
-            users = self.users()
-            self.ring = np.zeros(2 * n_users, dtype=np.int64)
-            self.ring[: len(users)] = users
-            self.marks[0] = 0
+    def step(self, data: DataBlocks, residual: Array, threshold: float) -> DeflationStep | None:
+        """Returns the next step, or nothing if little is left along q. O(users + rows) x features."""
+        self.work_since = 0
+        null, ridge = self._kernel.null, self._kernel.ridge
+        along = null @ residual
+        if np.linalg.norm(along) <= WORTH_IT * threshold * float(null @ self._kernel.shape):
+            return None
+        precision = ridge * float(null @ null) * np.eye(len(along)) + self.data_precision
+        field = np.multiply.outer(null, np.linalg.solve(precision, along))
+        return DeflationStep(field, ridge * field + PosteriorPrecision(self._kernel, data).blocks_times(field))
 
 
 class PosteriorWeights:
@@ -97,7 +104,7 @@ class PosteriorWeights:
     def __init__(self, kernel: GraphKernel, eps: float) -> None:
         self.eps = eps
         shape = kernel.n_users, kernel.features.shape[1]
-        self._push, self._kernel = load_push(), kernel
+        self._push, self._kernel = load_solvers(), kernel
         self.solves_globally = needs_global_solves(kernel)
         self._set_threshold()
         self.weights, self.residual = np.zeros(shape), np.zeros(shape)

@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
-from coterie.models.engines.sparse.local_solve import LocalSolve
+from coterie.models.engines.sparse.solves import LocalSolve
 from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks, UserBlocks, symmetric
 
 FIRST_THRESHOLD = 0.05

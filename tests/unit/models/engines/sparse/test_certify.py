@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.algebra.push import COMPILED
+from coterie.algebra.iterative import COMPILED
 from coterie.errors import ParameterError
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.models import DenseModel, SparseModel, make_model, restore_model
-from coterie.models.engines.sparse import certify, error_bounds
-from coterie.models.engines.sparse.error_bounds import RefinableSolve
+from coterie.models.engines.sparse import certify
+from coterie.models.engines.sparse.certify import RefinableSolve
 from strategies import graphs
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="needs the extra 'scale'")
@@ -61,8 +61,7 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
 @pytest.fixture
 def many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Treats any number of users as many: pushes, and no solve for all."""
-    for module in (certify, error_bounds):
-        monkeypatch.setattr(module, "FEW", 0)
+    monkeypatch.setattr(certify, "FEW", 0)
 
 
 @settings(max_examples=25)

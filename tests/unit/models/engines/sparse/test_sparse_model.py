@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.algebra import push
+from coterie.algebra import iterative
 from coterie.errors import KernelError, ParameterError
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
@@ -253,7 +253,7 @@ def test_all_is_compiled_when_the_model_is_made() -> None:
     model, reference = make_case(ct.make_graph("sbm", 30, seed=1))
 
     def compiled() -> list[int]:
-        return [len(getattr(push, name).signatures) for name in names]
+        return [len(getattr(iterative, name).signatures) for name in names]
 
     before = compiled()
     for user in play(model, reference, 40):

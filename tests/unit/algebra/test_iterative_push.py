@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.algebra import push
+from coterie.algebra import iterative
 
 N, WIDTH = 7, 3
-FUNCTIONS = [push.push_residuals, getattr(push.push_residuals, "py_func", push.push_residuals)]
+FUNCTIONS = [iterative.push_residuals, getattr(iterative.push_residuals, "py_func", iterative.push_residuals)]
 
 
 def ring() -> tuple[Any, ...]:

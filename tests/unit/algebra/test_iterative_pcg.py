@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from coterie.algebra.pcg import pcg
+from coterie.algebra.iterative import pcg
 
 SIZE, WIDTH = 12, 3
 

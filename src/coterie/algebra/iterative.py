@@ -1,5 +1,6 @@
-"""Local solves of (L_rho (x) I + blocks) z = b by pushing residuals along a graph, first in, first out; compiled.
+"""Iterative solvers, compiled: pushes of residuals along a graph, and preconditioned conjugate gradients.
 
+Pushes solve (L_rho (x) I + blocks) z = b from one user outwards, first in, first out.
 A user's neighbours and weights >= 0 are those from `starts` to `ends`, beside a diagonal. `slot` says which users have
 a block and `inverse` holds the inverses of diagonal + block; the others only need a division, but for those whose block
 is `LACKING`: the caller has to make it first, and to call again. Numbers only: arrays in, arrays out.
@@ -17,6 +18,7 @@ import numpy as np
 COMPILED = find_spec("numba") is not None
 LACKING = -2
 F = TypeVar("F", bound=Callable[..., Any])
+Map = Callable[[Any, Any], Any]
 
 
 def compiled(function: F) -> F:
@@ -264,3 +266,67 @@ def shrink_marginals(
             for j in range(width):
                 marginal[block, k, j] -= (1 - share) * solution[here, k] * solution[here, j] / highest
             marginal[block, k, k] += off * (size - off) / lowest
+
+
+@compiled
+def add_scaled(amount: float, vectors: Any, out: Any) -> None:
+    """Adds amount * vectors; without an array in between."""
+    for user in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            out[user, k] += amount * vectors[user, k]
+
+
+@compiled
+def scale_and_add(scale: float, vectors: Any, out: Any) -> None:
+    """Makes `out` scale * out + vectors."""
+    for user in range(out.shape[0]):
+        for k in range(out.shape[1]):
+            out[user, k] = scale * out[user, k] + vectors[user, k]
+
+
+def pcg(
+    times: Map,
+    precondition: Map,
+    residual: Any,
+    solution: Any,
+    *,
+    is_small: Callable[[int, Any], bool],
+    most_steps: int,
+) -> int:
+    """Solves A x = b for a symmetric positive definite A, in place, and returns how many steps were made.
+
+    Args:
+        times: Writes A v of its first argument into its second, and returns it.
+        precondition: Likewise for about A^-1 v.
+        residual: b - A x for the x to begin with; in the end that of the solution.
+        solution: The x to begin with; in the end the solution.
+        is_small: Asked before each step, by its number and the residual, whether that will do.
+        most_steps: How many steps are made at most.
+
+    Examples:
+        >>> matrix, solution = np.array([[2.0, 1.0], [1.0, 3.0]]), np.zeros((2, 1))
+        >>> pcg(
+        ...     lambda v, out: np.matmul(matrix, v, out=out),
+        ...     lambda v, out: np.divide(v, matrix.diagonal()[:, None], out=out),
+        ...     np.array([[3.0], [4.0]]),
+        ...     solution,
+        ...     is_small=lambda _, residual: bool(np.abs(residual).max() < 1e-12),
+        ...     most_steps=10,
+        ... )
+        2
+        >>> solution.round(9)
+        array([[1.],
+               [1.]])
+    """
+    ready, image = np.empty_like(residual), np.empty_like(residual)
+    direction = precondition(residual, ready).copy()
+    size = float(np.vdot(residual, ready))
+    for step in range(most_steps):
+        if is_small(step, residual):
+            return step
+        length = size / float(np.vdot(direction, times(direction, image)))
+        add_scaled(length, direction, solution)
+        add_scaled(-length, image, residual)
+        before, size = size, float(np.vdot(residual, precondition(residual, ready)))
+        scale_and_add(size / before, ready, direction)
+    return most_steps

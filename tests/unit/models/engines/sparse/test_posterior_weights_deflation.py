@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.algebra import push
+from coterie.algebra import iterative
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import DenseModel, SparseModel, restore_model
-from coterie.models.engines.sparse import deflation
+from coterie.models.engines.sparse import posterior_weights
 
 pytest.importorskip("numba")
 
@@ -28,18 +28,18 @@ def graph_of(name: str) -> ct.UserGraph:
 def always(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     """Lets steps come often, and returns a list of how far they moved residuals."""
     moved: list[float] = []
-    step = deflation.Deflation.step
+    step = posterior_weights.Deflation.step
 
-    def noted(self: deflation.Deflation, *given: Any) -> deflation.DeflationStep | None:
+    def noted(self: posterior_weights.Deflation, *given: Any) -> posterior_weights.DeflationStep | None:
         made = step(self, *given)
         moved.append(0.0 if made is None else float(np.abs(made.residual).max()))
         return made
 
-    monkeypatch.setattr(deflation, "PATIENCE", 1)
-    monkeypatch.setattr(deflation, "A_USER", 1)
-    monkeypatch.setattr(deflation, "A_ROW", 0)
-    monkeypatch.setattr(deflation, "WORTH_IT", 0.0)
-    monkeypatch.setattr(deflation.Deflation, "step", noted)
+    monkeypatch.setattr(posterior_weights, "PATIENCE", 1)
+    monkeypatch.setattr(posterior_weights, "A_USER", 1)
+    monkeypatch.setattr(posterior_weights, "A_ROW", 0)
+    monkeypatch.setattr(posterior_weights, "WORTH_IT", 0.0)
+    monkeypatch.setattr(posterior_weights.Deflation, "step", noted)
     return moved
 
 
@@ -84,10 +84,10 @@ def work_of(model: SparseModel) -> int:
     made: list[int] = []
 
     def counted(*given: Any) -> int:
-        made.append(int(push.repair(*given)))
+        made.append(int(iterative.repair(*given)))
         return made[-1]
 
-    parts = {name: getattr(push, name) for name in dir(push)} | {"repair": counted}
+    parts = {name: getattr(iterative, name) for name in dir(iterative)} | {"repair": counted}
     model._posterior._push = cast(Any, SimpleNamespace(**parts))
     rng = np.random.default_rng(0)
     for _ in range(150):
@@ -98,9 +98,9 @@ def work_of(model: SparseModel) -> int:
 def test_pushes_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = ct.make_graph("barabasi-albert", 3_000, attach=5, seed=1)
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=0.1)
-    monkeypatch.setattr(deflation, "PATIENCE", 2)  # with so few rewards
+    monkeypatch.setattr(posterior_weights, "PATIENCE", 2)  # with so few rewards
     with_steps = work_of(SparseModel(kernel, noise_var=0.1))
-    monkeypatch.setattr(deflation.Deflation, "work_until_due", lambda _, __, most: most)
+    monkeypatch.setattr(posterior_weights.Deflation, "work_until_due", lambda _, __, most: most)
     assert 2 * with_steps < work_of(SparseModel(kernel, noise_var=0.1))
 
 

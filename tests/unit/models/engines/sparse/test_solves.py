@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from test_sparse_model import FAMILIES, assert_bounds_hold, hostile, make_case
 
 import coterie as ct
-from coterie.algebra import push
+from coterie.algebra import iterative
 from coterie.models import DenseModel, SparseModel, restore_model
 from coterie.models.history import History
 from strategies import graphs
@@ -169,7 +169,7 @@ def test_nothing_is_compiled_after_the_model_is_made() -> None:
         model.update(user, arm, reward)
         reference.update(user, arm, reward)
         model.predict(user)
-    assert push.COMPILED
+    assert iterative.COMPILED
     assert {name: len(getattr(reward_rows, name).signatures) for name in names} == before
 
 
