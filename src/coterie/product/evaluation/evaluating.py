@@ -1,6 +1,7 @@
 """Would another policy have earned more? Asked of a log."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -14,21 +15,124 @@ from coterie.logs import read_log
 from coterie.logs.log import Log
 from coterie.policies import Policy, make_policy
 from coterie.policies.factory.recipes import RECIPES
-from coterie.product.evaluation.asked import N_DRAWS, Asked, Progress, Target, check_binary, silent
-from coterie.product.evaluation.cautions import doubts, drifts, few, tiny_propensities
-from coterie.product.evaluation.estimators import NEED_A_MODEL, Sample
-from coterie.product.evaluation.judging import Measured, sampled, tuned
+from coterie.product.evaluation.cautions import cautions, doubts, drifts, few, tiny_propensities
+from coterie.product.evaluation.estimators import ESTIMATORS, NEED_A_MODEL, Sample, Terms, Tuning, default_threshold
+from coterie.product.evaluation.intervals import Uncertain, draws_of
 from coterie.product.evaluation.logged import Logged
-from coterie.product.evaluation.report import Evaluation
+from coterie.product.evaluation.report import Comparison, Estimate, Evaluation, Gap, trusted
 from coterie.product.evaluation.targets import (
+    N_DRAWS,
+    Asked,
+    Progress,
+    Target,
+    check_binary,
     check_freezable,
     check_known,
     choice_probabilities,
     predictions,
     replay_learning,
+    silent,
     taught,
 )
 from coterie.product.inputs.arm_inputs import as_arm_pool
+
+LOGGER = "the log"
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Measured:
+    """What each estimator makes of a log, decision by decision.
+
+    Attributes:
+        log: The decisions that judge.
+        terms: By the name of the estimator.
+        worries: What speaks against believing them.
+        policy: What the target is called.
+        learning: Whether it learned as it was replayed.
+        n_fitted: How many of the earlier decisions it was fitted on.
+        model: What the reward model was, if there was one.
+    """
+
+    log: Logged
+    terms: Mapping[str, Terms]
+    worries: Sequence[str]
+    policy: str = "the target"
+    learning: bool = False
+    n_fitted: int = 0
+    model: str = ""
+
+    @property
+    def earned(self) -> Terms:
+        """What the logger earned in the same decisions."""
+        n = len(self.log)
+        return Terms(self.log.rewards, np.ones(n), float(n))
+
+    def uncertain(self, *, n_draws: int = N_DRAWS, seed: int = 0) -> dict[str, Uncertain]:
+        """Returns the estimates with their draws, and what the logger earned, on the same draws."""
+        everything = {LOGGER: self.earned, **self.terms}
+        draws = draws_of(everything, n_draws=n_draws, seed=seed)
+        return {name: Uncertain.of(each, draws[name]) for name, each in everything.items()}
+
+    def judged(self, *, confidence: float = 0.95, n_draws: int = N_DRAWS, seed: int = 0) -> Evaluation:
+        """Returns the estimates with their intervals, beside what the logger earned."""
+        found = self.uncertain(n_draws=n_draws, seed=seed)
+        ends = confidence, float(self.log.rewards.min()), float(self.log.rewards.max())
+        made = {
+            name: Estimate(each.value, *each.interval(*ends), each.effective, *each.ahead_of(found[LOGGER], *ends))
+            for name, each in found.items()
+        }
+        return Evaluation(
+            policy=self.policy,
+            learning=self.learning,
+            n_fitted=self.n_fitted,
+            n_decisions=len(self.log),
+            confidence=confidence,
+            logger=made.pop(LOGGER),
+            estimates=made,
+            warnings=tuple(self.worries),
+            model=self.model,
+        )
+
+
+def sampled(
+    sample: Sample, estimators: Sequence[str], *, tuning: Tuning, worries: Iterable[str] = (), **about: Any
+) -> Measured:
+    """Returns what estimators make of a target of known choice probabilities."""
+    terms = {name: ESTIMATORS[name](sample, tuning) for name in estimators}
+    told = [*cautions(sample), *doubts(terms, sample.log.rewards), *worries]
+    if "replay" in terms:
+        told += few("Replay has accepted", terms["replay"].effective)
+    return Measured(log=sample.log, terms=terms, worries=told, **about)
+
+
+def tuned(n_decisions: int, threshold: float | None, seed: int) -> Tuning:
+    """Returns what estimators leave open, the threshold of SWITCH being the root of the decisions if none is given."""
+    return Tuning(default_threshold(n_decisions) if threshold is None else float(threshold), seed)
+
+
+def estimate(
+    sample: Sample,
+    estimators: Sequence[str],
+    *,
+    threshold: float | None = None,
+    confidence: float = 0.95,
+    n_draws: int = N_DRAWS,
+    seed: int = 0,
+    **about: Any,
+) -> Evaluation:
+    """Returns what a target of known choice probabilities would have earned; see `evaluate`.
+
+    Args:
+        sample: The log and the target.
+        estimators: Some of `ESTIMATORS`.
+        threshold: As in `Asked`.
+        confidence: As in `Asked`.
+        n_draws: As in `Asked`.
+        seed: As in `Asked`.
+        **about: `policy`, `n_fitted`, `model`, `worries`, as in `Measured`.
+    """
+    found = sampled(sample, estimators, tuning=tuned(len(sample.log), threshold, seed), **about)
+    return found.judged(confidence=confidence, n_draws=n_draws, seed=seed)
 
 
 def evaluate(
@@ -99,7 +203,7 @@ def evaluate(
 
 def _read(logged: Any, graph: UserGraph | None, arms: Any) -> tuple[Logged, UserGraph, ArmPool]:
     """Returns the decisions as rows, the graph and the arms, the log's own where none are given."""
-    from coterie.product.evaluation.command.folders import material_of
+    from coterie.product.evaluation.material import material_of
 
     if isinstance(logged, str | Path):
         logged = read_log(logged)
@@ -197,3 +301,60 @@ def _offset(policy: Policy, earlier: Logged, offset: float | Literal["mean"]) ->
     if RECIPES[policy.name].auto:
         return 0.0
     return float(earlier.rewards.mean()) if offset == "mean" else offset
+
+
+def compare(
+    logged: Logged,
+    targets: Sequence[Target],
+    *,
+    graph: UserGraph,
+    arms: Any,
+    asked: Asked | None = None,
+    progress: Progress = silent,
+) -> Comparison:
+    """Returns what policies would have earned on a log, each fitted on the same part and judged by the same decisions.
+
+    Args:
+        logged: The decisions.
+        targets: The policies.
+        graph: Who is near whom.
+        arms: The pool, as a Bandit takes it.
+        asked: How they are to be judged; none means as `Asked` has it.
+        progress: Told what is done, how much of it, and of how much.
+
+    Examples:
+        >>> graph = UserGraph.from_edges([("ana", "bo")])
+        >>> log = Logged.of([0, 1] * 200, [[0, 1]] * 400, [0, 0, 1, 1] * 100, [0.0, 0.0, 1.0, 1.0] * 100, [0.5] * 400)
+        >>> targets = [Target.of("random"), Target.of("greedy")]
+        >>> found = compare(log, targets, graph=graph, arms=[[0.0], [1.0]], asked=Asked(estimators=["snips"]))
+        >>> found.best, found.gaps[0].behind, round(found.gaps[0].value, 2)
+        ('greedy', 'random', 0.5)
+    """
+    how, pool = asked or Asked(), as_arm_pool(arms)
+    _check(targets)
+    found = list(measured(logged, targets, graph=graph, arms=pool, asked=how, progress=progress))
+    settings: dict[str, Any] = {"confidence": how.confidence, "n_draws": how.n_draws, "seed": how.seed}
+    return ordered(found, tuple(each.judged(**settings) for each in found), settings)
+
+
+def ordered(found: Sequence[Measured], told: tuple[Evaluation, ...], settings: dict[str, Any]) -> Comparison:
+    """Returns which policy is the best, by the first estimator that tells of all of them, and how far ahead it is."""
+    common = [name for name in trusted(told[0]) if all(name in trusted(each) for each in told)]
+    if not common:
+        return Comparison(told)
+    by = common[0]
+    best = max(told, key=lambda each: each.estimates[by].value).policy
+    made = {each.policy: each.uncertain(n_draws=settings["n_draws"], seed=settings["seed"])[by] for each in found}
+    rewards = found[0].log.rewards
+    ends = settings["confidence"], float(rewards.min()), float(rewards.max())
+    gaps = (Gap(name, *made[best].ahead_of(other, *ends)) for name, other in made.items() if name != best)
+    return Comparison(told, by, best, tuple(gaps))
+
+
+def _check(targets: Sequence[Target]) -> None:
+    labels = [target.label for target in targets]
+    if not labels:
+        raise ParameterError("there is no policy", "at least one is judged", "Name one, such as lk-gp-ucb")
+    again = next((label for place, label in enumerate(labels) if label in labels[:place]), None)
+    if again is not None:
+        raise ParameterError(f"policy {again!r} is given twice", "each is judged once", "Drop one, or change an option")

@@ -9,7 +9,7 @@ from coterie.errors import InputError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
-from coterie.product.evaluation.command.folders import material_of
+from coterie.product.evaluation.material import material_of
 
 GRAPH = UserGraph.from_edges([("ana", "bo")], users=["ana", "bo", "cy"])
 POOL = ArmPool([[0.0], [1.0], [2.0]], ids=["tea", "milk", "gin"])
@@ -74,6 +74,6 @@ def test_what_cannot_be_judged_is_refused(changes: dict[str, Any], words: str) -
 
 
 def test_a_log_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.product.evaluation.command.folders.MOST_CANDIDATES", 4)
+    monkeypatch.setattr("coterie.product.evaluation.material.MOST_CANDIDATES", 4)
     with pytest.raises(InputError, match="2 events have 5 candidates in all"):
         material_of(a_log())

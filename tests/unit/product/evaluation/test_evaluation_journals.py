@@ -10,7 +10,7 @@ from coterie.__main__ import main
 from coterie.errors import InputError
 from coterie.graphs import UserGraph
 from coterie.product.bandit import Bandit
-from coterie.product.evaluation.command.journals import material_of_journal
+from coterie.product.evaluation.material import material_of_journal
 
 EDGES = [("ana", "bo"), ("bo", "cy")]
 ARMS = {"tea": [0.0, 1.0], "milk": [1.0, 0.0], "gin": [1.0, 1.0]}

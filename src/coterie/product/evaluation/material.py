@@ -1,15 +1,52 @@
-"""A log in tables as decisions to judge policies by; what was not logged is told, or refused."""
+"""What policies are judged on: the decisions of a log in tables, or of a bandit's journal."""
 
 from collections.abc import Iterator
+from dataclasses import dataclass
+from math import inf
+from pathlib import Path
 
 import numpy as np
+import scipy.sparse as sp
 
 from coterie.contracts import Array
 from coterie.errors import InputError
+from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
-from coterie.product.evaluation.command.material import Material, without_edges
+from coterie.product.bandit import Bandit
+from coterie.product.decision import Decision
 from coterie.product.evaluation.logged import Index, Logged
+from coterie.product.files.journal import Steady
+from coterie.product.files.replaying import JournalLines
+from coterie.product.files.saving import load_bandit
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Material:
+    """What policies are judged on.
+
+    Attributes:
+        logged: The decisions.
+        graph: Who is near whom.
+        arms: The arms.
+        notes: What was made of things that were not logged, a sentence each.
+    """
+
+    logged: Logged
+    graph: UserGraph
+    arms: ArmPool
+    notes: tuple[str, ...] = ()
+
+
+def without_edges(graph: UserGraph) -> UserGraph:
+    """Returns the same users, who have nothing to do with each other.
+
+    Examples:
+        >>> without_edges(UserGraph.from_edges([("ana", "bo")]))
+        UserGraph(n_users=2, n_edges=0)
+    """
+    return UserGraph.from_matrix(sp.csr_array((graph.n_users, graph.n_users)), users=graph.users)
+
 
 MOST_INDICATORS = 2000  # arms that may be told apart by an indicator each: their features are a square
 MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and believed
@@ -46,7 +83,7 @@ def material_of(log: Log, *, graph: bool = True) -> Material:
         times=times,
     )
     people = log.graph if graph else without_edges(log.graph)
-    return Material(logged, people, _pool(log), tuple(_notes(log, with_graph=graph)))
+    return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
 
 
 def _propensities(events: Events) -> Array:
@@ -97,7 +134,7 @@ def _pool(log: Log) -> ArmPool:
     return ArmPool(np.eye(len(log.arms)), ids=log.arms)
 
 
-def _notes(log: Log, *, with_graph: bool) -> Iterator[str]:
+def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
     """Yields what was made of things that were not logged."""
     events = log.events
     unlogged = len(events) if events.candidates is None else int((events.candidates.lengths == 0).sum())
@@ -109,3 +146,52 @@ def _notes(log: Log, *, with_graph: bool) -> Iterator[str]:
         yield "The graph has no edges: users learn from each other only what a policy shares among all."
     if events.time is None or np.isnan(events.time).all():
         yield "There are no times: the rows are taken to be in order."
+
+
+def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) -> Material:
+    """Returns the rewarded decisions of a bandit since it was saved, with the propensities of all candidates.
+
+    Graph and arms are those that the bandit has at the end of the journal. Takes as long as the decisions took, and
+    their propensities.
+
+    Args:
+        snapshot: A file that `Bandit.save` wrote before the decisions.
+        journal: The file that was given to the bandit as `journal`.
+        graph: Whether to keep the edges.
+    """
+    lines, clock = JournalLines(journal), Steady(lambda: inf, stands=True)
+    rewards, bandit = lines.rewards(), load_bandit(snapshot, clock=clock)
+    made = [(each, _chances(each)) for some in lines.made_again(bandit, clock) for each in some if each.id in rewards]
+    kept = [(each, chances) for each, chances in made if each.user in bandit.graph.index]
+    if not kept:
+        rule = "a policy is judged by decisions and what came of them"
+        raise InputError(f"{str(journal)!r} has no rewarded decision since the snapshot", rule, "Use an earlier one")
+    logged = Logged.of(
+        [bandit.graph.index_of(each.user) for each, _ in kept],
+        [[bandit.arms.index_of(arm) for arm in chances] for _, chances in kept],
+        [bandit.arms.index_of(each.arm) for each, _ in kept],
+        [rewards[each.id] for each, _ in kept],
+        [chances[each.arm] for each, chances in kept],
+        chances=[list(chances.values()) for _, chances in kept],
+    )
+    people = bandit.graph if graph else without_edges(bandit.graph)
+    return Material(logged, people, bandit.arms, tuple(_notes_of_journal(bandit, len(rewards), len(made), len(kept))))
+
+
+def _chances(decision: Decision) -> dict[object, float]:
+    """Returns the probability of each candidate, as it was when the decision was made."""
+    told = {arm: each.propensity for arm, each in decision.candidates.items()}
+    known = {arm: chance for arm, chance in told.items() if chance is not None}
+    if len(known) < len(told):
+        problem, rule = f"decision {decision.id} has no propensities", "each candidate has one"
+        raise InputError(problem, rule, "Decide by a policy whose choice probabilities are known, such as lk-gp-ts")
+    return known
+
+
+def _notes_of_journal(bandit: Bandit, n_rewards: int, n_made: int, n_kept: int) -> Iterator[str]:
+    if bandit.n_decisions > n_rewards:
+        yield f"Of {bandit.n_decisions} decisions {n_rewards} have a reward in the journal; the others tell nothing."
+    if n_made > n_kept:
+        yield f"{n_made - n_kept} decisions for users who are gone since are left out."
+    if n_rewards > n_made:
+        yield f"{n_rewards - n_made} decisions before the snapshot are left out."
