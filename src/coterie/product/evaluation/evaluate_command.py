@@ -122,11 +122,11 @@ def run_evaluate(options: argparse.Namespace) -> int:
     found = _material(options)
     _check_long(found)
     print("\n".join(_opening(options.log, found)), end="\n\n", flush=True)
-    told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=TextLines())
-    print(told)
+    answers = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=TextLines())
+    print(answers)
     if options.out is not None:
         about = {"coterie": VERSION, "log": str(options.log), "graph": options.graph, "notes": found.notes}
-        options.out.write_text(as_json(told, asked=asked, targets=targets, about=about), encoding="utf-8")
+        options.out.write_text(as_json(answers, asked=asked, targets=targets, about=about), encoding="utf-8")
     return 0
 
 
@@ -174,7 +174,7 @@ def _check_new(out: Path | None) -> None:
 
 def _check_long(found: Material) -> None:
     if len(found.logged) < FEWEST:
-        problem, rule = f"the log has {len(found.logged)} decisions", f"fewer than {FEWEST} tell nothing"
+        problem, rule = f"the log has {len(found.logged)} decisions", f"fewer than {FEWEST} are too few to say anything"
         raise InputError(problem, rule, "Bring a longer log; hundreds are few")
 
 
@@ -188,12 +188,12 @@ OFTEN = 5.0  # seconds from one line to the next
 
 
 class TextLines:
-    """Progress as lines: one when something begins, then one every five seconds with the time that is left.
+    """Progress as lines: one when a step starts, then one every five seconds with the time that is left.
 
     Examples:
         >>> now = iter([0.0, 6.0])
-        >>> tell = TextLines(sys.stdout, clock=lambda: next(now))
-        >>> tell("greedy: is asked", 0, 300), tell("greedy: is asked", 100, 300)
+        >>> progress = TextLines(sys.stdout, clock=lambda: next(now))
+        >>> progress("greedy: is asked", 0, 300), progress("greedy: is asked", 100, 300)
         greedy: is asked, 300 decisions
         greedy: is asked, 100 of 300, about 12 s left
         (None, None)
@@ -201,17 +201,17 @@ class TextLines:
 
     def __init__(self, out: TextIO | None = None, *, clock: Callable[[], float] = monotonic) -> None:
         self._out, self._clock = out or sys.stderr, clock
-        self._what, self._began, self._told = "", 0.0, 0.0
+        self._what, self._started, self._last = "", 0.0, 0.0
 
     def __call__(self, what: str, done: int, total: int) -> None:
         """Prints a line if it is time for one."""
         now = self._clock()
         if what != self._what:
-            self._what, self._began, self._told = what, now, now
+            self._what, self._started, self._last = what, now, now
             print(f"{what}, {total} decisions", file=self._out, flush=True)
-        elif now - self._told >= OFTEN:
-            self._told = now
-            left = (now - self._began) * (total / done - 1) if done else 0.0
+        elif now - self._last >= OFTEN:
+            self._last = now
+            left = (now - self._started) * (total / done - 1) if done else 0.0
             print(f"{what}, {done} of {total}, about {left:.0f} s left", file=self._out, flush=True)
 
 

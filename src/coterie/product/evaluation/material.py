@@ -20,6 +20,9 @@ from coterie.product.files.journal import Steady
 from coterie.product.files.replaying import JournalLines
 from coterie.product.files.saving import load_bandit
 
+MOST_INDICATORS = 2000  # arms that may have an indicator each: their features are a square
+MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and predicted
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Material:
@@ -48,11 +51,7 @@ def without_edges(graph: UserGraph) -> UserGraph:
     return UserGraph.from_matrix(sp.csr_array((graph.n_users, graph.n_users)), users=graph.users)
 
 
-MOST_INDICATORS = 2000  # arms that may be told apart by an indicator each: their features are a square
-MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and believed
-
-
-def material_of(log: Log, *, graph: bool = True) -> Material:
+def material_of(log: Log, *, graph: bool = True, most_candidates: int = MOST_CANDIDATES) -> Material:
     """Returns the decisions of a log, its graph and its arms.
 
     Candidates that were not logged are all arms. Arms without features have one indicator each.
@@ -60,6 +59,7 @@ def material_of(log: Log, *, graph: bool = True) -> Material:
     Args:
         log: What was read; every event needs its propensity, and if one has a time, all do.
         graph: Whether to keep the edges.
+        most_candidates: How many candidates of all events together may be.
 
     Examples:
         >>> from coterie.graphs import UserGraph
@@ -71,51 +71,50 @@ def material_of(log: Log, *, graph: bool = True) -> Material:
         (array([0, 1]), [[1.0, 0.0], [0.0, 1.0]])
     """
     events = log.events
-    propensities, times = _propensities(events), _times(events)
-    starts, candidates = _candidates(events.candidates, len(events), len(log.arm_ids))
+    starts, candidates = _candidates(events.candidates, len(events), len(log.arm_ids), most_candidates)
     logged = Logged(
         users=events.user.astype(np.intp),
         starts=starts,
         candidates=candidates,
         arms=events.arm.astype(np.intp),
         rewards=events.reward,
-        propensities=propensities,
-        times=times,
+        propensities=_propensities(events),
+        times=_whole(
+            events, "time", "all have one, or none has", "Fill it in, or drop the column: rows are then in order"
+        ),
     )
     people = log.graph if graph else without_edges(log.graph)
     return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
 
 
 def _propensities(events: Events) -> Array:
+    rule = "every event has one"
     remedy = "Log the probability with which each arm was chosen: nothing can be said of another policy without it"
-    if events.propensity is None or np.isnan(events.propensity).all():
-        raise InputError("the log has no propensities", "every event has one", remedy)
-    missing = np.flatnonzero(np.isnan(events.propensity))
-    if missing.size:
-        problem = f"{missing.size} of {len(events)} events have no propensity, the first of them event {missing[0] + 1}"
-        raise InputError(problem, "every event has one", f"{remedy}; drop events without one only if chance dropped it")
-    return events.propensity
+    found = _whole(events, "propensity", rule, f"{remedy}; drop events without one only if chance dropped it")
+    if found is None:
+        raise InputError("the log has no propensities", rule, remedy)
+    return found
 
 
-def _times(events: Events) -> Array | None:
-    if events.time is None or np.isnan(events.time).all():
+def _whole(events: Events, name: str, rule: str, remedy: str) -> Array | None:
+    """Returns a column that all events have, or None if none has; raises if some have."""
+    column: Array | None = getattr(events, name)
+    if column is None or np.isnan(column).all():
         return None
-    missing = np.flatnonzero(np.isnan(events.time))
+    missing = np.flatnonzero(np.isnan(column))
     if missing.size:
-        problem = f"{missing.size} of {len(events)} events have no time, the first of them event {missing[0] + 1}"
-        raise InputError(problem, "all have one, or none has", "Fill it in, or drop the column: rows are then in order")
-    return events.time
+        problem = f"{missing.size} of {len(events)} events have no {name}, the first of them event {missing[0] + 1}"
+        raise InputError(problem, rule, remedy)
+    return column
 
 
-def _candidates(given: Ragged | None, n_events: int, n_arms: int) -> tuple[Index, Index]:
+def _candidates(given: Ragged | None, n_events: int, n_arms: int, most: int) -> tuple[Index, Index]:
     """Returns where the candidates of each event start, and all of them; all arms where none were logged."""
     sizes = np.full(n_events, n_arms) if given is None else np.where(given.lengths == 0, n_arms, given.lengths)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-    if starts[-1] > MOST_CANDIDATES:
+    if starts[-1] > most:
         problem = f"{n_events} events have {starts[-1]} candidates in all"
-        raise InputError(
-            problem, f"up to {MOST_CANDIDATES} fit into memory", "Take a stretch of the log, such as a day"
-        )
+        raise InputError(problem, f"up to {most} fit into memory", "Take a stretch of the log, such as a day")
     if given is None:
         return starts, np.tile(np.arange(n_arms, dtype=np.intp), n_events)
     flat, logged = np.empty(starts[-1], dtype=np.intp), np.repeat(given.lengths > 0, sizes)
@@ -129,7 +128,7 @@ def _pool(log: Log) -> ArmPool:
         return log.arms
     if len(log.arms) > MOST_INDICATORS:
         problem = f"the {len(log.arms)} arms have no features"
-        rule = f"up to {MOST_INDICATORS} arms without features can be told apart"
+        rule = f"up to {MOST_INDICATORS} arms without features have an indicator each"
         raise InputError(problem, rule, "Give the table arms columns of features")
     return ArmPool(np.eye(len(log.arms)), ids=log.arms)
 
@@ -180,9 +179,9 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) ->
 
 def _chances(decision: Decision) -> dict[object, float]:
     """Returns the probability of each candidate, as it was when the decision was made."""
-    told = {arm: each.propensity for arm, each in decision.candidates.items()}
-    known = {arm: chance for arm, chance in told.items() if chance is not None}
-    if len(known) < len(told):
+    chances = {arm: each.propensity for arm, each in decision.candidates.items()}
+    known = {arm: chance for arm, chance in chances.items() if chance is not None}
+    if len(known) < len(chances):
         problem, rule = f"decision {decision.id} has no propensities", "each candidate has one"
         raise InputError(problem, rule, "Decide by a policy whose choice probabilities are known, such as lk-gp-ts")
     return known
@@ -190,7 +189,7 @@ def _chances(decision: Decision) -> dict[object, float]:
 
 def _notes_of_journal(bandit: Bandit, n_rewards: int, n_made: int, n_kept: int) -> Iterator[str]:
     if bandit.n_decisions > n_rewards:
-        yield f"Of {bandit.n_decisions} decisions {n_rewards} have a reward in the journal; the others tell nothing."
+        yield f"Of {bandit.n_decisions} decisions {n_rewards} have a reward in the journal; the others are left out."
     if n_made > n_kept:
         yield f"{n_made - n_kept} decisions for users who are gone since are left out."
     if n_rewards > n_made:

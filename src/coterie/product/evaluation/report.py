@@ -51,7 +51,7 @@ class Evaluation:
         confidence: That of the intervals.
         logger: What the logger earned in these.
         estimates: By the name of the estimator.
-        warnings: What speaks against believing them, a sentence or two each.
+        warnings: Reasons to mistrust them, a sentence or two each.
         model: What the reward model was, if there was one.
     """
 
@@ -85,21 +85,21 @@ def warned(warnings: Iterable[str]) -> list[str]:
 
 def answer(evaluation: Evaluation) -> str:
     """Returns in a sentence whether the policy would have earned more than the logger."""
-    told = trusted(evaluation)
-    if not told:
-        return "The log does not tell what this policy would have earned."
-    best = evaluation.estimates[told[0]]
+    names = trusted(evaluation)
+    if not names:
+        return "The log does not say what this policy would have earned."
+    best = evaluation.estimates[names[0]]
     more = "more" if best.gain_low > 0 else "less" if best.gain_high < 0 else ""
     gap = f"{best.gain:+.4g}, {best.gain_low:+.4g} to {best.gain_high:+.4g}"
     if not more:
-        return f"By {told[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
+        return f"By {names[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
     if evaluation.warnings:
-        return f"By {told[0]}, it seems that it would have earned {more} than the log ({gap}); but see the warnings."
-    return f"By {told[0]}, it would have earned {more} than the log ({gap} per decision)."
+        return f"By {names[0]}, it seems that it would have earned {more} than the log ({gap}); but see the warnings."
+    return f"By {names[0]}, it would have earned {more} than the log ({gap} per decision)."
 
 
 def trusted(evaluation: Evaluation) -> list[str]:
-    """Returns the estimators that tell something and may answer, the first of them first."""
+    """Returns the estimators that have an estimate and may answer, the most trusted first."""
     return [name for name in TRUSTED if name in evaluation.estimates and evaluation.estimates[name].ess > 0]
 
 
@@ -143,7 +143,7 @@ class Comparison:
 
     Attributes:
         evaluations: One for each policy, in the order in which they were given.
-        by: The estimator that orders them; empty where the log tells nothing of any.
+        by: The estimator that orders them; empty where no estimator has an estimate of each.
         best: The policy that would have earned the most; empty where nothing is known.
         gaps: How far it is ahead of each of the others.
     """
@@ -165,7 +165,7 @@ class Comparison:
 def _summary(found: Comparison) -> Iterator[str]:
     """Yields a line for each policy, and the answer in a sentence."""
     if not found.best:
-        yield "The log does not tell which of them would have earned the most."
+        yield "The log does not say which of them would have earned the most."
         return
     first = found.evaluations[0]
     ends = f"{100 * first.confidence:g}% interval"

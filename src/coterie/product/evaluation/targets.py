@@ -14,10 +14,12 @@ from coterie.kernels import ArmPool
 from coterie.policies import Policy
 from coterie.product.bandit_checks import check_all_binary
 from coterie.product.evaluation.estimators import ESTIMATORS, Terms, accepted
-from coterie.product.evaluation.logged import Index, Logged
+from coterie.product.evaluation.logged import Index, Logged, check_rows
 from coterie.product.events import RewardEvents
 
 N_DRAWS = 1000
+CACHED = 2**23  # numbers cached, for logs that show the same candidates again
+EVERY = 100  # decisions from one call of `progress` to the next
 Progress: TypeAlias = Callable[[str, int, int], None]  # what is done, how much of it, of how much
 
 
@@ -46,30 +48,13 @@ class Target(NamedTuple):
             >>> Target.of("lk-gp-ucb", width=0.5).label
             'lk-gp-ucb (width=0.5)'
         """
-        told = ", ".join(f"{key}={value}" for key, value in options.items())
-        return cls(name, options, f"{name} ({told})" if told else name)
+        given = ", ".join(f"{key}={value}" for key, value in options.items())
+        return cls(name, options, f"{name} ({given})" if given else name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """How policies are to be judged.
-
-    Attributes:
-        estimators: Some of `ESTIMATORS`; none means all that the log serves.
-        learning: Whether a fresh policy is to learn as it is replayed on the whole log, from the decisions it agrees
-            with. Only replay can tell.
-        fit_share: The share of the log, in order of time, that the policies and the reward model are fitted on.
-        offset: What is taken off the rewards that policies learn; "mean" is the mean of the earlier part. All but
-            `auto-*`, which centre rewards themselves, believe in 0 before they know better.
-        threshold: The weight above which SWITCH believes the model; default the root of the number of decisions.
-        reward_model: A policy whose believed mean is the reward model. The default is the Laplacian kernel regression
-            whose scales are learned from the rewards; "lk-gp-ucb" has the fixed ones of `reward_options`, as
-            `LaplacianKernelRegressor`, and both go to engine "sparse" where size demands. Rewards are centred.
-        reward_options: What `make_policy` takes, for the reward model.
-        confidence: Of the intervals.
-        n_draws: Of the bootstrap.
-        seed: Fixes the policies' randomness, the coins of replay and the bootstrap.
-    """
+    """How policies are to be judged: the options of `evaluate` that all of them share, which says what each is."""
 
     estimators: Sequence[str] | None = None
     learning: bool = False
@@ -117,21 +102,15 @@ def check_binary(log: Logged, options: Mapping[str, Any]) -> None:
         check_all_binary(log.rewards, 0)
 
 
-KEPT = 2**23  # numbers remembered, for logs that show the same candidates again
-TOLD = 100  # decisions from one word on progress to the next
-
-
 def check_known(log: Logged, graph: UserGraph, arms: ArmPool) -> None:
     """Raises if the log has a user or an arm that is not there."""
-    odd = np.flatnonzero((log.users < 0) | (log.users >= graph.n_users))
-    if odd.size:
-        problem, rule = f"row {odd[0]}: the user is {log.users[odd[0]]}", f"users are rows 0 to {graph.n_users - 1}"
-        raise UnknownUserError(problem, rule, "Mend or drop that row")
-    odd = np.flatnonzero((log.candidates < 0) | (log.candidates >= len(arms)))
-    if odd.size:
-        row = int(np.searchsorted(log.starts, odd[0], side="right")) - 1
-        problem, rule = f"row {row}: a candidate is {log.candidates[odd[0]]}", f"arms are rows 0 to {len(arms) - 1}"
-        raise UnknownArmError(problem, rule, "Mend or drop that row")
+    unknown = (log.users < 0) | (log.users >= graph.n_users)
+    rule = f"users are rows 0 to {graph.n_users - 1}"
+    check_rows(unknown, UnknownUserError, lambda row: f"the user is {log.users[row]}", rule)
+    unknown = (log.candidates < 0) | (log.candidates >= len(arms))
+    odd = np.logical_or.reduceat(unknown, log.starts[:-1])
+    rule = f"arms are rows 0 to {len(arms) - 1}"
+    check_rows(odd, UnknownArmError, lambda _: f"a candidate is {log.candidates[unknown][0]}", rule)
 
 
 def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
@@ -148,27 +127,41 @@ def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
 
 
 def choice_probabilities(
-    policy: Policy, log: Logged, *, seed: int = 0, progress: Progress = silent, label: str = "the policy"
+    policy: Policy,
+    log: Logged,
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+    label: str = "the policy",
+    cached: int = CACHED,
 ) -> Array:
     """Returns with which probability a policy that learns no more chooses each candidate, as `log.candidates`.
 
-    The same user among the same candidates is asked once. Joint Thompson sampling is simulated.
+    The same user among the same candidates is asked once, as long as no more than `cached` numbers are kept. Joint
+    Thompson sampling is simulated.
     """
+    check_freezable(policy)
     rng, known = np.random.default_rng([seed, 3]), dict[tuple[int, bytes], Array]()
     out, held = np.empty(len(log.candidates)), 0
     for row, user in enumerate(log.users.tolist()):
-        if row % TOLD == 0:
+        if row % EVERY == 0:
             progress(f"{label}: is asked", row, len(log))
         shown = log.shown(row)
         key = user, shown.tobytes()
         found = known.get(key)
         if found is None:
-            found = _asked(policy, user, shown, rng)
-            if held < KEPT:
+            found = _probabilities(policy, user, shown, rng)
+            if held < cached:
                 known[key] = found
                 held += 2 * len(shown)
         out[log.starts[row] : log.starts[row + 1]] = found
     return out
+
+
+def _probabilities(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
+    found = policy.propensities(user, shown, rng=rng)
+    assert found is not None, "checked by check_freezable"
+    return found.probabilities
 
 
 def predictions(policy: Policy, log: Logged, offset: float = 0.0) -> Array:
@@ -202,7 +195,7 @@ def replay_learning(
     coins = np.random.default_rng([seed, 1]).random(len(log)) * log.propensities < log.propensities.min()
     ids, users, arms, rewards = policy.arms.ids, log.users.tolist(), log.arms.tolist(), (log.rewards - offset).tolist()
     for row in range(len(log)):
-        if row % TOLD == 0:
+        if row % EVERY == 0:
             progress(f"{label}: is replayed", row, len(log))
         user, arm = policy.graph.user_at(users[row]), ids[arms[row]]
         choice = policy.select(user, [ids[each] for each in log.shown(row).tolist()])
@@ -215,19 +208,8 @@ def replay_learning(
 def check_freezable(policy: Policy) -> None:
     """Raises if the choice probabilities of a policy that learns no more are not known."""
     if not policy.score.knows_propensities:
-        raise _unknown_chances(policy)
-
-
-def _asked(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
-    found = policy.propensities(user, shown, rng=rng)
-    if found is None:
-        raise _unknown_chances(policy)
-    return found.probabilities
-
-
-def _unknown_chances(policy: Policy) -> ParameterError:
-    rule, remedy = "a frozen policy's choice probabilities must be known", "Replay it: learning=True, or --learning"
-    return ParameterError(f"policy is {policy.name!r}", rule, remedy)
+        rule, remedy = "a frozen policy's choice probabilities must be known", "Replay it: learning=True, or --learning"
+        raise ParameterError(f"policy is {policy.name!r}", rule, remedy)
 
 
 def _groups(users: Index) -> Iterator[tuple[int, Any]]:

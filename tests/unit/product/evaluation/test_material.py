@@ -73,7 +73,6 @@ def test_what_cannot_be_judged_is_refused(changes: dict[str, Any], words: str) -
         material_of(a_log(**changes))
 
 
-def test_a_log_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.product.evaluation.material.MOST_CANDIDATES", 4)
+def test_a_log_that_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="2 events have 5 candidates in all"):
-        material_of(a_log())
+        material_of(a_log(), most_candidates=4)
