@@ -19,8 +19,7 @@ import numpy as np
 
 from coterie.logs import read_log
 from coterie.product.evaluation import Sample, estimate
-from coterie.product.evaluation.command.folders import material_of
-from coterie.product.evaluation.command.material import Material
+from coterie.product.evaluation.material import Material, material_of
 
 OUT = Path(__file__).parent.parent / "docs" / "open_bandit.json"
 LOGGERS = {"uniform": "random", "Thompson": "bts"}

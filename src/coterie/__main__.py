@@ -15,7 +15,7 @@ from coterie.models.engines.sparse.compiling import warm_up
 from coterie.policies import list_policies
 from coterie.policies.factory.registry import summary
 from coterie.product.bandit_checks import REWARDS
-from coterie.product.evaluation.command.evaluate_command import add_evaluate, run_evaluate
+from coterie.product.evaluation.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console
 from coterie.runs.diagnosis.command import add_diagnose, run_diagnose

@@ -63,7 +63,7 @@ def carried(model: Model) -> Model:
     copies = {name: array.copy(order="K") for name, array in arrays.items()}
     if isinstance(model.kernel, PoolKernel):  # a state is what a file may hold
         sizes = {"users": model.n_users, "arms": model.kernel.n_arms}
-        assert MODEL.read(plain, "model", Held(copies, sizes)).keys() == plain.keys()
+        assert MODEL(plain, "model", Held(copies, sizes)).keys() == plain.keys()
     return restore_model(put_together(plain, copies), model.kernel)
 
 

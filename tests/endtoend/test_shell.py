@@ -14,7 +14,7 @@ from terminal import coterie
 
 KILLED = """
 import os, sys
-from coterie.product.files.keeping import kept
+from coterie.product.files.saving import kept
 with kept(sys.argv[1]) as bandit:
     bandit.decide("ana")
     os._exit(9)

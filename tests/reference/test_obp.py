@@ -1,12 +1,12 @@
 """The estimates of the Open Bandit Pipeline on the same log, where it can be imported."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from coterie.product.evaluation import ESTIMATORS, Logged, Sample
-from coterie.product.evaluation.estimators import Tuning
 from coterie.product.evaluation.intervals import value_of
 
 reason = "obp is not installed: it asks for torch and for versions older than ours"
@@ -40,7 +40,7 @@ def material() -> tuple[dict[str, Any], Sample]:
 def test_estimates_are_those_of_obp(name: str, theirs: str, options: dict[str, Any]) -> None:
     given, sample = material()
     expected = getattr(ope, theirs)(**options).estimate_policy_value(**given)
-    assert value_of(ESTIMATORS[name](sample, Tuning(THRESHOLD))) == pytest.approx(expected, rel=1e-12)
+    assert value_of(ESTIMATORS[name](replace(sample, threshold=THRESHOLD))) == pytest.approx(expected, rel=1e-12)
 
 
 def test_replay_of_a_uniform_log_is_that_of_obp() -> None:
@@ -50,4 +50,4 @@ def test_replay_of_a_uniform_log_is_that_of_obp() -> None:
     expected = ope.ReplayMethod().estimate_policy_value(
         reward=given["reward"], action=given["action"], position=given["position"], action_dist=chosen[:, :, None]
     )
-    assert value_of(ESTIMATORS["replay"](Sample(log, chosen.ravel()), Tuning(1.0))) == pytest.approx(expected)
+    assert value_of(ESTIMATORS["replay"](Sample(log, chosen.ravel()))) == pytest.approx(expected)

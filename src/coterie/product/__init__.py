@@ -2,8 +2,8 @@
 
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
-from coterie.product.files.keeping import kept
 from coterie.product.files.replaying import replay
+from coterie.product.files.saving import kept
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation
 from coterie.product.scoring import score_all

@@ -1,4 +1,4 @@
-"""What speaks against believing an estimate, in words: no overlap, tiny propensities, few decisions, a drifting log."""
+"""Reasons to mistrust an estimate, in words: no overlap, tiny propensities, few decisions, a drifting log."""
 
 from collections.abc import Iterator, Mapping
 from math import sqrt
@@ -7,7 +7,7 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.product.evaluation.estimators import Sample, Terms, effective_size
-from coterie.product.evaluation.intervals import Uncertain
+from coterie.product.evaluation.intervals import Bootstrapped
 from coterie.product.evaluation.logged import Logged
 from coterie.product.evaluation.report import TRUSTED
 
@@ -15,7 +15,7 @@ TINY = 1e-3  # a propensity below it
 FEW = 100.0  # effective decisions, or accepted ones
 DOMINATES = 0.05  # of the total weight, in one decision
 OUT_OF_REACH = 1e-3  # of the target's probability, where the logger had none
-CARRIERS = 10.0  # decisions that the knowledge of an estimate's error rests on
+LEAST_DOF = 10.0  # degrees of freedom of an estimate's error
 SURE = 3.0  # standard errors; by chance once in 370 logs
 
 
@@ -33,18 +33,15 @@ def few(what: str, effective: float) -> Iterator[str]:
         yield f"{what} {effective:.0f} decisions, fewer than {FEW:.0f}: the intervals are likely too narrow."
 
 
-def doubts(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
-    """Yields what speaks against the estimate that answers.
-
-    Its error is known from fewer than 10 decisions, or it lies beyond all rewards.
-    """
+def unreliable(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
+    """Yields a warning if the error of the estimate that answers is little known, or if no rewards average to it."""
     name = next((name for name in TRUSTED if name in terms and terms[name].effective > 0), None)
     if name is None:
         return
-    known = Uncertain.of(terms[name], np.zeros(0))
-    if known.moved.any() and known.carriers < CARRIERS:
+    known = Bootstrapped.of(terms[name], np.zeros(0))
+    if known.influence.any() and known.dof < LEAST_DOF:
         yield (
-            f"What is known of the error of {name} rests on some {known.carriers:.2g} decisions: rare and heavy ones "
+            f"What is known of the error of {name} rests on some {known.dof:.2g} decisions: rare and heavy ones "
             "may be missing from the log, and its interval may be far off."
         )
     slack = 1e-9 * float(np.abs(rewards).max())
@@ -99,7 +96,7 @@ def apart(first: Array, second: Array) -> bool:
 def _overlap(sample: Sample) -> Iterator[str]:
     """Yields what the target would choose and the logger never did.
 
-    Told by the propensities of all candidates, if there are any; else by the weights, whose mean is 1 where
+    It is known from the propensities of all candidates, if there are any; else from the weights, whose mean is 1 where
     everything had a chance, and less by the probability that the target puts elsewhere.
     """
     weights, chances = sample.weights, sample.log.chances

@@ -22,17 +22,27 @@ class Sample:
         log: The decisions.
         target: The target's probability of every candidate, as `log.candidates`.
         predicted: The reward model's prediction of every candidate; none where there is no model.
+        threshold: The largest weight that SWITCH does not leave to the model; by default sqrt(n): cutting larger ones
+            gains more variance than it costs bias (Ionides, 2008).
+        seed: Of the coins of replay.
     """
 
     log: Logged
     target: Array
     predicted: Array | None = None
+    threshold: float | None = None
+    seed: int = 0
 
     def __post_init__(self) -> None:
         for values in (self.target, self.predicted):
             if values is not None and np.shape(values) != self.log.candidates.shape:
                 problem = f"there are {len(self.log.candidates)} candidates and values of shape {np.shape(values)}"
                 raise DimensionError(problem, "there is one for each candidate", "Pass them as `log.candidates`")
+
+    @property
+    def largest_weight(self) -> float:
+        """The weight above which SWITCH uses the model."""
+        return sqrt(len(self.log)) if self.threshold is None else float(self.threshold)
 
     @property
     def weights(self) -> Array:
@@ -53,8 +63,8 @@ class Sample:
         return self.summed(self.target * self.model)
 
     @property
-    def surprise(self) -> Array:
-        """How far each reward was above what the model expected of it."""
+    def residual(self) -> Array:
+        """Each reward minus the model's prediction of it."""
         return np.asarray(self.log.rewards - self.model[self.log.places])
 
     def summed(self, values: Array) -> Array:
@@ -63,12 +73,9 @@ class Sample:
 
 
 class Terms(NamedTuple):
-    """An estimate before it is summed: sum(above) / sum(below).
+    """An estimate before it is summed: sum(above) / sum(below), a term of each for a decision.
 
-    Attributes:
-        above: One number for each decision.
-        below: As `above`.
-        effective: How many decisions of weight 1 it is as good as.
+    `effective` is the effective sample size: how many decisions of weight 1 it is as good as.
     """
 
     above: Array
@@ -76,54 +83,42 @@ class Terms(NamedTuple):
     effective: float
 
 
-class Tuning(NamedTuple):
-    """What estimators leave open.
-
-    Attributes:
-        threshold: The weight above which SWITCH believes the model.
-        seed: Of the coins of replay.
-    """
-
-    threshold: float
-    seed: int = 0
+Estimator = Callable[[Sample], Terms]
 
 
-Estimator = Callable[[Sample, Tuning], Terms]
-
-
-def ips(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001 - all have one signature
+def ips(sample: Sample) -> Terms:
     """Returns mean(weight * reward): no bias where propensities are right and all that is chosen had a chance."""
     weights = sample.weights
     return _mean(weights * sample.log.rewards, effective_size(weights))
 
 
-def snips(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001
+def snips(sample: Sample) -> Terms:
     """Returns sum(weight * reward) / sum(weight): a bias of order 1/n for less variance."""
     weights = sample.weights
     return Terms(weights * sample.log.rewards, weights, effective_size(weights))
 
 
-def direct(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001
+def direct(sample: Sample) -> Terms:
     """Returns what the model expects of the target: as good as the model, whatever the interval says."""
     return _mean(sample.modelled, float(len(sample.log)))
 
 
-def doubly_robust(sample: Sample, tuning: Tuning) -> Terms:  # noqa: ARG001
-    """Returns mean(modelled + weight * surprise): no bias where propensities or model are right."""
+def doubly_robust(sample: Sample) -> Terms:
+    """Returns mean(modelled + weight * residual): no bias where propensities or model are right."""
     weights = sample.weights
-    return _mean(sample.modelled + weights * sample.surprise, effective_size(weights))
+    return _mean(sample.modelled + weights * sample.residual, effective_size(weights))
 
 
-def switch(sample: Sample, tuning: Tuning) -> Terms:
+def switch(sample: Sample) -> Terms:
     """Returns the doubly robust estimate without the correction of weights above the threshold (SWITCH-DR).
 
     It needs the propensity of the chosen arm only. Threshold 0 is the direct method, infinity is doubly robust.
     """
-    kept = np.where(sample.weights <= tuning.threshold, sample.weights, 0.0)
-    return _mean(sample.modelled + kept * sample.surprise, effective_size(kept))
+    kept = np.where(sample.weights <= sample.largest_weight, sample.weights, 0.0)
+    return _mean(sample.modelled + kept * sample.residual, effective_size(kept))
 
 
-def switch_ips(sample: Sample, tuning: Tuning) -> Terms:
+def switch_ips(sample: Sample) -> Terms:
     """Returns IPS for the arms of weight up to the threshold, and the direct method for the others (SWITCH).
 
     It needs the logger's propensity of every candidate. Threshold 0 is the direct method, infinity is IPS.
@@ -134,12 +129,12 @@ def switch_ips(sample: Sample, tuning: Tuning) -> Terms:
         raise ParameterError("the log has no `chances`", rule, "Use switch, which needs that of the chosen arm only")
     never = np.where(sample.target > 0, np.inf, 0.0)
     ratios = np.divide(sample.target, chances, out=never, where=chances > 0)
-    believed = sample.summed(np.where(ratios > tuning.threshold, sample.target * sample.model, 0.0))
-    kept = np.where(ratios[sample.log.places] <= tuning.threshold, sample.weights, 0.0)
+    believed = sample.summed(np.where(ratios > sample.largest_weight, sample.target * sample.model, 0.0))
+    kept = np.where(ratios[sample.log.places] <= sample.largest_weight, sample.weights, 0.0)
     return _mean(kept * sample.log.rewards + believed, effective_size(kept))
 
 
-def replay(sample: Sample, tuning: Tuning) -> Terms:
+def replay(sample: Sample) -> Terms:
     """Returns the mean reward of decisions accepted with probability weight / largest weight.
 
     What is accepted is as if the target had chosen it. A uniform logger and a target without randomness make it the
@@ -147,7 +142,7 @@ def replay(sample: Sample, tuning: Tuning) -> Terms:
     """
     weights = sample.weights
     highest = float(weights.max())
-    coins = np.random.default_rng([tuning.seed, 1]).random(len(weights))
+    coins = np.random.default_rng([sample.seed, 1]).random(len(weights))
     return accepted(sample.log, coins * highest < weights)
 
 
@@ -168,11 +163,6 @@ def effective_size(weights: Array) -> float:
         return 0.0
     scaled = weights / highest  # squares of large weights would overflow
     return float(scaled.sum() ** 2 / (scaled @ scaled))
-
-
-def default_threshold(n_decisions: int) -> float:
-    """Returns sqrt(n): larger weights are cut where variance gains more than bias loses (Ionides, 2008)."""
-    return sqrt(n_decisions)
 
 
 def _mean(above: Array, effective: float) -> Terms:

@@ -1,6 +1,6 @@
 """Decisions that somebody made and wrote down: whom for, among what, what was chosen, how probably, what came of it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any
 
@@ -134,35 +134,41 @@ def _check_lengths(log: Logged) -> None:
         raise DimensionError(problem, "there is one entry for each candidate", "Pass columns of the same length")
 
 
+def check_rows(odd: Any, error: type[InputError], problem: Callable[[int], str], rule: str) -> None:
+    """Raises if one of the decisions is odd, and says what of the first of them is."""
+    rows = np.flatnonzero(odd)
+    if rows.size:
+        row = int(rows[0])
+        raise error(f"row {row}: {problem(row)}", rule, "Mend or drop that row")
+
+
 def _places(log: Logged) -> Index:
     """Returns where the chosen arms stand, or raises if one is no candidate or candidates repeat."""
     rows = np.repeat(np.arange(len(log)), log.sizes)
     order = np.lexsort((log.candidates, rows))
     again = (np.diff(log.candidates[order]) == 0) & (np.diff(rows[order]) == 0)
-    if again.any():
-        row = int(rows[order][1:][again].min())
-        raise CandidatesError(f"row {row}: a candidate is given twice", "they are distinct", "Mend or drop that row")
+    twice = np.bincount(rows[order][1:][again], minlength=len(log))
+    check_rows(twice, CandidatesError, lambda _: "a candidate is given twice", "they are distinct")
     places = np.flatnonzero(log.candidates == log.arms[rows])
-    if len(places) < len(log):
-        row = int(np.setdiff1d(np.arange(len(log)), rows[places])[0])
-        problem = f"row {row}: arm {log.arms[row]} was chosen among {log.shown(row).tolist()}"
-        raise CandidatesError(problem, "what was chosen is a candidate", "Mend or drop that row")
+    missing = np.bincount(rows[places], minlength=len(log)) == 0
+    check_rows(
+        missing,
+        CandidatesError,
+        lambda row: f"arm {log.arms[row]} was chosen among {log.shown(row).tolist()}",
+        "what was chosen is a candidate",
+    )
     return places
 
 
 def _check_numbers(log: Logged) -> None:
     """Raises at the first reward, propensity or time that is none."""
-    odd = np.flatnonzero(~(np.abs(log.rewards) <= LARGEST_REWARD))
-    if odd.size:
-        problem = f"row {odd[0]}: the reward is {log.rewards[odd[0]]}"
-        raise RewardError(problem, REWARD_RULE, "Mend or drop that row")
-    odd = np.flatnonzero(~((log.propensities >= LEAST_PROPENSITY) & (log.propensities <= 1)))
-    if odd.size:
-        problem = f"row {odd[0]}: the propensity is {log.propensities[odd[0]]}"
-        raise ParameterError(problem, PROPENSITY_RULE, "Mend or drop that row")
-    if log.times is not None and not np.isfinite(log.times).all():
-        row = int(np.flatnonzero(~np.isfinite(log.times))[0])
-        raise ParameterError(f"row {row}: the time is {log.times[row]}", "it is a number", "Mend or drop that row")
+    rewards, propensities, times = log.rewards, log.propensities, log.times
+    odd = ~(np.abs(rewards) <= LARGEST_REWARD)
+    check_rows(odd, RewardError, lambda row: f"the reward is {rewards[row]}", REWARD_RULE)
+    odd = ~((propensities >= LEAST_PROPENSITY) & (propensities <= 1))
+    check_rows(odd, ParameterError, lambda row: f"the propensity is {propensities[row]}", PROPENSITY_RULE)
+    if times is not None:
+        check_rows(~np.isfinite(times), ParameterError, lambda row: f"the time is {times[row]}", "it is a number")
     if log.chances is not None:
         _check_chances(log, log.chances)
 
@@ -170,12 +176,13 @@ def _check_numbers(log: Logged) -> None:
 def _check_chances(log: Logged, chances: Array) -> None:
     sums = np.add.reduceat(chances, log.starts[:-1])
     least = np.minimum.reduceat(chances, log.starts[:-1])
-    told = np.abs(chances[log.places] - log.propensities)
-    odd = np.flatnonzero(~((np.abs(sums - 1) <= SUM_ERROR) & (least >= 0) & (told <= SUM_ERROR)))
-    if odd.size:
-        row = int(odd[0])
-        problem = (
-            f"row {row}: the candidates' probabilities are {chances[log.starts[row] : log.starts[row + 1]].tolist()}"
-        )
-        rule = f"they are >= 0, sum to 1 and agree with the propensity, {log.propensities[row]}, within {SUM_ERROR:g}"
-        raise ParameterError(problem, rule, "Mend or drop that row")
+    gap = np.abs(chances[log.places] - log.propensities)
+    check_rows(
+        ~((np.abs(sums - 1) <= SUM_ERROR) & (least >= 0) & (gap <= SUM_ERROR)),
+        ParameterError,
+        lambda row: (
+            f"the candidates' probabilities are {chances[log.starts[row] : log.starts[row + 1]].tolist()}, "
+            f"and the propensity is {log.propensities[row]}"
+        ),
+        f"they are >= 0, sum to 1 and agree with the propensity, within {SUM_ERROR:g}",
+    )

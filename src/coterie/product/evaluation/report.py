@@ -51,7 +51,7 @@ class Evaluation:
         confidence: That of the intervals.
         logger: What the logger earned in these.
         estimates: By the name of the estimator.
-        warnings: What speaks against believing them, a sentence or two each.
+        warnings: Reasons to mistrust them, a sentence or two each.
         model: What the reward model was, if there was one.
     """
 
@@ -85,21 +85,21 @@ def warned(warnings: Iterable[str]) -> list[str]:
 
 def answer(evaluation: Evaluation) -> str:
     """Returns in a sentence whether the policy would have earned more than the logger."""
-    told = trusted(evaluation)
-    if not told:
-        return "The log does not tell what this policy would have earned."
-    best = evaluation.estimates[told[0]]
+    names = trusted(evaluation)
+    if not names:
+        return "The log does not say what this policy would have earned."
+    best = evaluation.estimates[names[0]]
     more = "more" if best.gain_low > 0 else "less" if best.gain_high < 0 else ""
     gap = f"{best.gain:+.4g}, {best.gain_low:+.4g} to {best.gain_high:+.4g}"
     if not more:
-        return f"By {told[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
+        return f"By {names[0]}, it is not clear whether it would have earned more or less than the log ({gap})."
     if evaluation.warnings:
-        return f"By {told[0]}, it seems that it would have earned {more} than the log ({gap}); but see the warnings."
-    return f"By {told[0]}, it would have earned {more} than the log ({gap} per decision)."
+        return f"By {names[0]}, it seems that it would have earned {more} than the log ({gap}); but see the warnings."
+    return f"By {names[0]}, it would have earned {more} than the log ({gap} per decision)."
 
 
 def trusted(evaluation: Evaluation) -> list[str]:
-    """Returns the estimators that tell something and may answer, the first of them first."""
+    """Returns the estimators that have an estimate and may answer, the most trusted first."""
     return [name for name in TRUSTED if name in evaluation.estimates and evaluation.estimates[name].ess > 0]
 
 
@@ -118,3 +118,68 @@ def _table(evaluation: Evaluation) -> Iterator[str]:
             continue
         ends = f"{each.low:.4g} to {each.high:.4g}"
         yield f"{name:12}{each.value:14.4g}{ends:>26}{each.ess:13.0f}  {MEANINGS.get(name, '')}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """By how much the best policy is ahead of another, on the same draws of the bootstrap.
+
+    Attributes:
+        behind: The other policy.
+        value: How much more the best would have earned per decision.
+        low: The interval's lower end.
+        high: The interval's upper end.
+    """
+
+    behind: str
+    value: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What a log says about several policies. Printed, it says so in words.
+
+    Attributes:
+        evaluations: One for each policy, in the order in which they were given.
+        by: The estimator that orders them; empty where no estimator has an estimate of each.
+        best: The policy that would have earned the most; empty where nothing is known.
+        gaps: How far it is ahead of each of the others.
+    """
+
+    evaluations: tuple[Evaluation, ...]
+    by: str = ""
+    best: str = ""
+    gaps: tuple[Gap, ...] = ()
+
+    def __str__(self) -> str:
+        if len(self.evaluations) == 1:
+            return str(self.evaluations[0])
+        first, *others = self.evaluations
+        of_all = [each for each in first.warnings if all(each in other.warnings for other in others)]
+        tables = [in_words(each, leave_out=of_all) for each in self.evaluations]
+        return "\n\n".join([*tables, "\n".join([*_summary(self), *warned(of_all)])])
+
+
+def _summary(found: Comparison) -> Iterator[str]:
+    """Yields a line for each policy, and the answer in a sentence."""
+    if not found.best:
+        yield "The log does not say which of them would have earned the most."
+        return
+    first = found.evaluations[0]
+    ends = f"{100 * first.confidence:g}% interval"
+    width = max(len(each.policy) for each in found.evaluations) + 2
+    yield f"{f'By {found.by}':{width}}{'per decision':>14}{'more than the log':>20}{ends:>26}{'effective n':>13}"
+    for each in found.evaluations:
+        one = each.estimates[found.by]
+        gap = f"{one.gain_low:+.4g} to {one.gain_high:+.4g}"
+        yield f"{each.policy:{width}}{one.value:14.4g}{one.gain:+20.4g}{gap:>26}{one.ess:13.0f}"
+    yield ""
+    yield f"By {found.by}, {found.best} would have earned the most; {', '.join(map(_ahead, found.gaps))}."
+
+
+def _ahead(gap: Gap) -> str:
+    sure = "ahead of" if gap.low > 0 else "not clearly ahead of"
+    ends = "" if isnan(gap.low) else f", {gap.low:+.4g} to {gap.high:+.4g}"
+    return f"{sure} {gap.behind} ({gap.value:+.4g}{ends})"

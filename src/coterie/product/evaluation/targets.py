@@ -1,35 +1,116 @@
-"""What is to be judged: a policy frozen after the earlier part of a log, or one that learns as it is replayed."""
+"""What is to be judged, and how: policies, and what each would have chosen on a log."""
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.errors import ParameterError, UnknownArmError, UnknownUserError
+from coterie.errors import ParameterError, UnknownArmError, UnknownNameError, UnknownUserError, listed, or_similar
+from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.policies import Policy
-from coterie.product.evaluation.asked import Progress, silent
-from coterie.product.evaluation.estimators import Terms, accepted
-from coterie.product.evaluation.logged import Index, Logged
+from coterie.product.bandit_checks import check_all_binary
+from coterie.product.evaluation.estimators import ESTIMATORS, Terms, accepted
+from coterie.product.evaluation.logged import Index, Logged, check_rows
 from coterie.product.events import RewardEvents
 
-KEPT = 2**23  # numbers remembered, for logs that show the same candidates again
-TOLD = 100  # decisions from one word on progress to the next
+N_DRAWS = 1000
+CACHED = 2**23  # numbers cached, for logs that show the same candidates again
+EVERY = 100  # decisions from one call of `progress` to the next
+Progress: TypeAlias = Callable[[str, int, int], None]  # what is done, how much of it, of how much
+
+
+def silent(what: str, done: int, total: int) -> None:
+    """Tells nobody."""
+
+
+class Target(NamedTuple):
+    """A policy to be judged.
+
+    Attributes:
+        name: Its name, as `make_policy` takes it.
+        options: What `make_policy` takes besides.
+        label: What it is called in the report.
+    """
+
+    name: str
+    options: Mapping[str, Any]
+    label: str
+
+    @classmethod
+    def of(cls, name: str, **options: Any) -> "Target":
+        """Returns a policy that is called by its name and its options.
+
+        Examples:
+            >>> Target.of("lk-gp-ucb", width=0.5).label
+            'lk-gp-ucb (width=0.5)'
+        """
+        given = ", ".join(f"{key}={value}" for key, value in options.items())
+        return cls(name, options, f"{name} ({given})" if given else name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """How policies are to be judged: the options of `evaluate` that all of them share, which says what each is."""
+
+    estimators: Sequence[str] | None = None
+    learning: bool = False
+    fit_share: float = 0.5
+    offset: float | Literal["mean"] = 0.0
+    threshold: float | None = None
+    reward_model: str = "auto-ucb"
+    reward_options: Mapping[str, Any] = field(default_factory=dict)
+    confidence: float = 0.95
+    n_draws: int = N_DRAWS
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("n_draws", self.n_draws)
+        for name, value in (("fit_share", self.fit_share), ("confidence", self.confidence)):
+            if not 0 < value < 1:
+                raise ParameterError(f"{name} is {value!r}", "it lies between 0 and 1", "Choose, say, 0.5 or 0.95")
+        if self.threshold is not None and not self.threshold >= 0:
+            raise ParameterError(f"threshold is {self.threshold!r}", "it is a weight >= 0", "Choose, say, 10")
+        if self.offset == "mean" and self.learning:
+            rule = "a policy that learns as it is replayed does not know the mean of what is to come"
+            raise ParameterError("offset is 'mean'", rule, "Give a number that was known before")
+
+    def served(self, log: Logged) -> list[str]:
+        """Returns the estimators asked for, or all that this log serves."""
+        served = [name for name in ESTIMATORS if name != "switch-ips" or log.chances is not None]
+        served = ["replay"] if self.learning else served
+        if self.estimators is None:
+            return served
+        given = [self.estimators] if isinstance(self.estimators, str) else list(dict.fromkeys(self.estimators))
+        for name in given:
+            if name not in ESTIMATORS:
+                remedy = or_similar(name, ESTIMATORS, "Use some of these")
+                raise UnknownNameError(f"estimator {name!r} is unknown", f"they are {listed(ESTIMATORS, 9)}", remedy)
+            if name not in served:
+                rule = "a policy that learns is judged by replay only"
+                rule = rule if self.learning else "it needs the log's `chances`"
+                raise ParameterError(f"estimator {name!r} was asked for", rule, f"Ask for {listed(served, 9)}")
+        return given
+
+
+def check_binary(log: Logged, options: Mapping[str, Any]) -> None:
+    """Raises if rewards are to be 0 or 1 and one is not."""
+    if options.get("likelihood") == "bernoulli":
+        check_all_binary(log.rewards, 0)
 
 
 def check_known(log: Logged, graph: UserGraph, arms: ArmPool) -> None:
     """Raises if the log has a user or an arm that is not there."""
-    odd = np.flatnonzero((log.users < 0) | (log.users >= graph.n_users))
-    if odd.size:
-        problem, rule = f"row {odd[0]}: the user is {log.users[odd[0]]}", f"users are rows 0 to {graph.n_users - 1}"
-        raise UnknownUserError(problem, rule, "Mend or drop that row")
-    odd = np.flatnonzero((log.candidates < 0) | (log.candidates >= len(arms)))
-    if odd.size:
-        row = int(np.searchsorted(log.starts, odd[0], side="right")) - 1
-        problem, rule = f"row {row}: a candidate is {log.candidates[odd[0]]}", f"arms are rows 0 to {len(arms) - 1}"
-        raise UnknownArmError(problem, rule, "Mend or drop that row")
+    unknown = (log.users < 0) | (log.users >= graph.n_users)
+    rule = f"users are rows 0 to {graph.n_users - 1}"
+    check_rows(unknown, UnknownUserError, lambda row: f"the user is {log.users[row]}", rule)
+    unknown = (log.candidates < 0) | (log.candidates >= len(arms))
+    odd = np.logical_or.reduceat(unknown, log.starts[:-1])
+    rule = f"arms are rows 0 to {len(arms) - 1}"
+    check_rows(odd, UnknownArmError, lambda _: f"a candidate is {log.candidates[unknown][0]}", rule)
 
 
 def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
@@ -46,27 +127,41 @@ def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
 
 
 def choice_probabilities(
-    policy: Policy, log: Logged, *, seed: int = 0, progress: Progress = silent, label: str = "the policy"
+    policy: Policy,
+    log: Logged,
+    *,
+    seed: int = 0,
+    progress: Progress = silent,
+    label: str = "the policy",
+    cached: int = CACHED,
 ) -> Array:
     """Returns with which probability a policy that learns no more chooses each candidate, as `log.candidates`.
 
-    The same user among the same candidates is asked once. Joint Thompson sampling is simulated.
+    The same user among the same candidates is asked once, as long as no more than `cached` numbers are kept. Joint
+    Thompson sampling is simulated.
     """
+    check_freezable(policy)
     rng, known = np.random.default_rng([seed, 3]), dict[tuple[int, bytes], Array]()
     out, held = np.empty(len(log.candidates)), 0
     for row, user in enumerate(log.users.tolist()):
-        if row % TOLD == 0:
+        if row % EVERY == 0:
             progress(f"{label}: is asked", row, len(log))
         shown = log.shown(row)
         key = user, shown.tobytes()
         found = known.get(key)
         if found is None:
-            found = _asked(policy, user, shown, rng)
-            if held < KEPT:
+            found = _probabilities(policy, user, shown, rng)
+            if held < cached:
                 known[key] = found
                 held += 2 * len(shown)
         out[log.starts[row] : log.starts[row + 1]] = found
     return out
+
+
+def _probabilities(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
+    found = policy.propensities(user, shown, rng=rng)
+    assert found is not None, "checked by check_freezable"
+    return found.probabilities
 
 
 def predictions(policy: Policy, log: Logged, offset: float = 0.0) -> Array:
@@ -100,7 +195,7 @@ def replay_learning(
     coins = np.random.default_rng([seed, 1]).random(len(log)) * log.propensities < log.propensities.min()
     ids, users, arms, rewards = policy.arms.ids, log.users.tolist(), log.arms.tolist(), (log.rewards - offset).tolist()
     for row in range(len(log)):
-        if row % TOLD == 0:
+        if row % EVERY == 0:
             progress(f"{label}: is replayed", row, len(log))
         user, arm = policy.graph.user_at(users[row]), ids[arms[row]]
         choice = policy.select(user, [ids[each] for each in log.shown(row).tolist()])
@@ -113,19 +208,8 @@ def replay_learning(
 def check_freezable(policy: Policy) -> None:
     """Raises if the choice probabilities of a policy that learns no more are not known."""
     if not policy.score.knows_propensities:
-        raise _unknown_chances(policy)
-
-
-def _asked(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
-    found = policy.propensities(user, shown, rng=rng)
-    if found is None:
-        raise _unknown_chances(policy)
-    return found.probabilities
-
-
-def _unknown_chances(policy: Policy) -> ParameterError:
-    rule, remedy = "a frozen policy's choice probabilities must be known", "Replay it: learning=True, or --learning"
-    return ParameterError(f"policy is {policy.name!r}", rule, remedy)
+        rule, remedy = "a frozen policy's choice probabilities must be known", "Replay it: learning=True, or --learning"
+        raise ParameterError(f"policy is {policy.name!r}", rule, remedy)
 
 
 def _groups(users: Index) -> Iterator[tuple[int, Any]]:

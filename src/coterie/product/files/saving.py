@@ -1,6 +1,10 @@
 """A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
 
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic
 from typing import Any
 
 import numpy as np
@@ -12,6 +16,7 @@ from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
 from coterie.policies.factory.recipes import RECIPES
 from coterie.product.bandit import Bandit
+from coterie.product.files.atomic import is_at, lock
 from coterie.product.files.checked.cross_checks import check_agreement
 from coterie.product.files.checked.schema import read_saved
 from coterie.product.files.container import broken, read_container, write_container
@@ -145,3 +150,49 @@ def _for_a_moment(options: dict[str, Any], engine: str) -> dict[str, Any]:
     given = options.get("engine_options") or {}
     kept = {name: value for name, value in given.items() if name != "memory_limit"}  # which is one of "auto"
     return options | {"engine": engine, "engine_options": kept}
+
+
+WAIT = 10.0
+
+
+@contextmanager
+def kept(path: str | Path, *, wait: float = WAIT) -> Iterator[Bandit]:
+    """Gives the bandit of a file and saves it at the end; after an error the file is as it was.
+
+    Meanwhile others who ask for it with `kept` wait. The lock ends with the process that holds it, however that ends.
+
+    Args:
+        path: A file that `Bandit.save` wrote.
+        wait: Seconds to wait for the others.
+    """
+    file = Path(path).resolve()  # saving renames a file to this name, which must not take the place of a link
+    with _locked(file, monotonic() + wait):
+        bandit = Bandit.load(file)
+        yield bandit
+        bandit.save(file)
+
+
+@contextmanager
+def _locked(path: Path, until: float) -> Iterator[None]:
+    """Holds the lock of the file that has this name now: whoever held it before may have saved another there."""
+    while True:
+        try:
+            handle = os.open(path, os.O_RDONLY)
+        except OSError as error:
+            what, rule = f"{str(path)!r} cannot be opened: {error.strerror}", "a saved bandit is a file"
+            raise SavedFileError(what, rule, "Make one with: coterie init") from None
+        try:
+            _lock(handle, path, until)
+            if is_at(handle, path):
+                yield
+                return
+        finally:
+            os.close(handle)
+
+
+def _lock(handle: int, path: Path, until: float) -> None:
+    try:
+        lock(handle, until=until)
+    except BlockingIOError:
+        rule = "one program at a time changes a saved bandit"
+        raise SavedFileError(f"{str(path)!r} is in use", rule, "Try again when it is done") from None

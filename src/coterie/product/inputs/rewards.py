@@ -8,7 +8,7 @@ import numpy as np
 
 from coterie.errors import InputError, SavedFileError, listed
 from coterie.errors.extras import require_extra
-from coterie.product.inputs.frames import is_frame, narwhals_for
+from coterie.product.inputs.arm_inputs import is_frame, narwhals_for
 
 ROWS = 2**17
 NAMES = ("user", "arm", "reward")

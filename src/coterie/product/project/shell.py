@@ -9,8 +9,8 @@ from coterie.errors import DecisionError, ParameterError
 from coterie.logs.tables import as_whole
 from coterie.product.bandit import Bandit
 from coterie.product.decision import Decision
-from coterie.product.files.keeping import kept
 from coterie.product.files.replaying import replay
+from coterie.product.files.saving import kept
 
 SHOWN = 5
 

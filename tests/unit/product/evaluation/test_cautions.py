@@ -146,4 +146,4 @@ def test_where_the_log_says_nothing_the_report_says_so() -> None:
     log = Logged.of([0] * 30, [[0, 1]] * 30, [0] * 30, [1.0] * 30, [1.0] * 30)
     found = judged(sample(log, 1.0))
     assert re.search(r"^replay +unknown", str(found), re.MULTILINE)
-    assert answer(found) == "The log does not tell what this policy would have earned."
+    assert answer(found) == "The log does not say what this policy would have earned."

@@ -1,5 +1,6 @@
 """Estimators: ten rows by hand, limits, simulated truth, and obp's figures where obp is installed."""
 
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from coterie.contracts import Array
 from coterie.errors import DimensionError, ParameterError
 from coterie.product.evaluation import ESTIMATORS, Logged, Sample
-from coterie.product.evaluation.estimators import Tuning, default_threshold, effective_size
+from coterie.product.evaluation.estimators import effective_size
 from coterie.product.evaluation.intervals import value_of
 
 ARMS = [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]
@@ -25,8 +26,8 @@ def by_hand() -> Sample:
     return Sample(log, np.tile(TARGET, 10), np.tile(PREDICTED, 10))
 
 
-def value(name: str, sample: Sample, threshold: float = 2.0, seed: int = 0) -> float:
-    return value_of(ESTIMATORS[name](sample, Tuning(threshold, seed)))
+def value(name: str, sample: Sample, threshold: float | None = 2.0, seed: int = 0) -> float:
+    return value_of(ESTIMATORS[name](replace(sample, threshold=threshold, seed=seed)))
 
 
 def shares(rng: np.random.Generator, starts: Any) -> Any:
@@ -87,7 +88,7 @@ def test_switch_ips_believes_the_model_where_the_logger_never_chose() -> None:
 
 def test_replay_is_the_mean_reward_when_the_logger_is_the_target() -> None:
     sample, _ = simulated(np.random.default_rng(2), logger_is_target=True)
-    terms = ESTIMATORS["replay"](sample, Tuning(2.0))
+    terms = ESTIMATORS["replay"](sample)
     assert terms.effective == len(sample.log)
     assert value_of(terms) == pytest.approx(sample.log.rewards.mean())
 
@@ -96,7 +97,7 @@ def test_replay_of_a_uniform_log_is_the_decisions_agreed_on() -> None:
     rng = np.random.default_rng(3)
     arms, rewards = rng.integers(3, size=90), rng.normal(size=90)
     log = Logged.of([0] * 90, [[0, 1, 2]] * 90, arms.tolist(), rewards.tolist(), [1 / 3] * 90)
-    terms = ESTIMATORS["replay"](Sample(log, np.tile([0.0, 1.0, 0.0], 90)), Tuning(2.0))
+    terms = ESTIMATORS["replay"](Sample(log, np.tile([0.0, 1.0, 0.0], 90)))
     assert terms.effective == (arms == 1).sum()
     assert value_of(terms) == pytest.approx(rewards[arms == 1].mean())
 
@@ -104,7 +105,7 @@ def test_replay_of_a_uniform_log_is_the_decisions_agreed_on() -> None:
 def errors(name: str, n_logs: int, n: int) -> Array:
     rng = np.random.default_rng(4)
     drawn = (simulated(rng, n) for _ in range(n_logs))
-    return np.array([value(name, sample, default_threshold(n), i) - truth for i, (sample, truth) in enumerate(drawn)])
+    return np.array([value(name, sample, None, i) - truth for i, (sample, truth) in enumerate(drawn)])
 
 
 @pytest.mark.parametrize("name", ["ips", "dr", "snips", "replay"])

@@ -4,7 +4,7 @@ What is not said here is not in a file. Sizes are by name: `users`, `arms` and `
 (the `rows` of a history, the `width` of weights) are whatever the arrays agree on.
 """
 
-from collections.abc import Mapping
+from math import inf
 from typing import Any
 
 from coterie.algebra.panels import PANEL
@@ -17,27 +17,26 @@ from coterie.product.bandit_checks import LONGEST_WAIT, PENDING, REWARDS
 from coterie.product.files.checked.kinds import (
     FLOATS,
     WHOLES,
-    Either,
-    Fields,
     Held,
     Kind,
-    ListOf,
-    Maybe,
-    OneOf,
-    Plain,
-    Real,
-    Row,
-    TaggedKind,
+    Table,
     Values,
-    Whole,
+    either,
+    list_of,
+    maybe,
+    one_of,
+    plain,
+    real,
+    row_of,
+    table_of,
+    tagged,
+    whole,
 )
 
-Table = Mapping[str, Kind]
-
-TEXT, FLAG, SIZE = Plain((str,)), Plain((bool,)), Maybe(Whole(1))
-POSITIVE = Real(5e-324)
-ID = Plain((str, int, bool))
-PLAIN = Plain((str, int, float, bool, type(None)))
+TEXT, FLAG, SIZE = plain(str), plain(bool), maybe(whole(1))
+POSITIVE = real(5e-324)
+ID = plain(str, int, bool)
+PLAIN = plain(str, int, float, bool, type(None))
 
 
 def numbers(*shape: str | int | None, **rules: Any) -> Values:
@@ -55,56 +54,56 @@ def rows_of(what: str, *shape: str, **rules: Any) -> Values:
 OPTIONS: dict[str, Kind] = {name: PLAIN for name in OPTION_NAMES if name not in ("graph", "arms", "seed", "likelihood")}
 ENGINE_OPTIONS = {"memory_limit", *FEATURE_OPTIONS, *(name for names in ENGINES_OPTIONS.values() for name in names)}
 GONE: Table = {"keeps_common": FLAG}  # an option of "sparse" while it had a common part
-OPTIONS["engine_options"] = Maybe(Fields({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
-SETTINGS = Fields(
+OPTIONS["engine_options"] = maybe(table_of({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
+SETTINGS = table_of(
     {
         "policy": TEXT,
-        "seed": Whole(0, most=None),
-        "max_pending": Whole(1),
-        "expire_after": Maybe(Real(5e-324, LONGEST_WAIT)),
-        "forgetting": Real(5e-324, 1),
-        "window": Maybe(Whole(1)),
-        "pending": OneOf(PENDING),
-        "min_propensity": Real(0, 1),
-        "options": Fields({}, OPTIONS),
+        "seed": whole(0, most=inf),
+        "max_pending": whole(1),
+        "expire_after": maybe(real(5e-324, LONGEST_WAIT)),
+        "forgetting": real(5e-324, 1),
+        "window": maybe(whole(1)),
+        "pending": one_of(*PENDING),
+        "min_propensity": real(0, 1),
+        "options": table_of({}, OPTIONS),
     },
-    {"reward": OneOf(REWARDS), "likelihood": OneOf(("gaussian", "bernoulli")), "wait_for_fits": FLAG},
+    {"reward": one_of(*REWARDS), "likelihood": one_of("gaussian", "bernoulli"), "wait_for_fits": FLAG},
 )
 
 # What a model believes
 
-HISTORY = Fields(
+HISTORY = table_of(
     {
-        "n_observations": Whole(),
+        "n_observations": whole(),
         "users": rows_of("users", "rows"),
         "arms": rows_of("arms", "rows"),
         "counts": numbers("rows", least=5e-324),
         "means": numbers("rows"),
         "scatters": numbers("rows", least=0),
     },
-    {"largest": Real(0)},
+    {"largest": real(0)},
     own=("rows",),
 )
-JITTER = Fields({"count": Whole(), "largest": Real(0, 1e-7)})
-COVARIANCE = Fields(
+JITTER = table_of({"count": whole(), "largest": real(0, 1e-7)})
+COVARIANCE = table_of(
     # Of the matrix the lower triangle counts, and the upper one may be anything.
-    {"matrix": numbers("size", "size", least=None), "pending": numbers("size", "columns"), "block_size": Whole(1)},
+    {"matrix": numbers("size", "size", least=None), "pending": numbers("size", "columns"), "block_size": whole(1)},
     own=("columns",),
 )
 EVERY: Table = {"engine": TEXT, "reason": TEXT, "noise_var": POSITIVE, "history": HISTORY}
-CONDITIONED: Table = {**EVERY, "info_gain": Real(), "log_likelihood": Real(), "jitter": JITTER}
+CONDITIONED: Table = {**EVERY, "info_gain": real(), "log_likelihood": real(), "jitter": JITTER}
 
-FACTOR = Fields(
+FACTOR = table_of(
     {
-        "size": Whole(),
-        "log_det": Real(),
-        "left": ListOf(numbers(PANEL, None, by_rows=True)),
-        "diagonal": ListOf(numbers(PANEL, PANEL, by_rows=True)),
+        "size": whole(),
+        "log_det": real(),
+        "left": list_of(numbers(PANEL, None, by_rows=True)),
+        "diagonal": list_of(numbers(PANEL, PANEL, by_rows=True)),
     }
 )
-SCORED = Fields(
+SCORED = table_of(
     {
-        "user": Whole(0, "users"),
+        "user": whole(0, "users"),
         "arms": rows_of("arms", "scored"),
         "solved": numbers("scored", "factored"),
         "mean": numbers("scored"),
@@ -114,9 +113,9 @@ SCORED = Fields(
 EXACT: Table = {
     "factor": FACTOR,
     "users": rows_of("users", "factored"),
-    "arms": Maybe(rows_of("arms", "factored")),
+    "arms": maybe(rows_of("arms", "factored")),
     "whitened": numbers("factored"),
-    "scored": Maybe(SCORED),
+    "scored": maybe(SCORED),
 }
 GRID: Table = {
     "block_size": SIZE,
@@ -124,9 +123,9 @@ GRID: Table = {
     "cov": COVARIANCE,
     "mean": numbers("size"),
     "variance": numbers("size"),
-    "scale": Real(0),
+    "scale": real(0),
 }
-HYBRID: Table = {**CONDITIONED, "switch_after": Whole(), "memory_limit": SIZE, "stage": TEXT}
+HYBRID: Table = {**CONDITIONED, "switch_after": whole(), "memory_limit": SIZE, "stage": TEXT}
 FEATURES: Table = {
     "user_features": numbers("users", "user features"),
     "arm_features": numbers("arms", "arm features"),
@@ -134,21 +133,21 @@ FEATURES: Table = {
     "weights": numbers("size"),
     "observed": numbers("pairs"),
     "count": numbers("pairs", least=0),
-    "scale": Real(0),
+    "scale": real(0),
     "memory_limit": SIZE,
     "cov": COVARIANCE,
     "user_rank": SIZE,
     "arm_rank": SIZE,
     "correction": FLAG,
-    "prior_error": Real(0),
-    "prior_error_norm": Real(0),
+    "prior_error": real(0),
+    "prior_error_norm": real(0),
 }
-SHARED = Fields({"width": Whole(1), "cov": COVARIANCE, "mean": numbers("size")})
-APART = Fields({"tables": numbers("kinds", "width+1", "width", by_rows=True)})
+SHARED: Table = {"width": whole(1), "cov": COVARIANCE, "mean": numbers("size")}
+APART: Table = {"tables": numbers("kinds", "width+1", "width", by_rows=True)}
 LINEAR: Table = {
     "memory_limit": SIZE,
     "features": numbers("arms", "width", by_rows=True),
-    "weights": Either((SHARED, APART)),
+    "weights": either(SHARED, APART),
 }
 GROUPS: Table = {
     "groups": Values(WHOLES, ("groups",), once=True),
@@ -157,8 +156,8 @@ GROUPS: Table = {
     "sums": numbers("parted", "width+1", "width", by_rows=True),
 }
 LOCAL: Table = {
-    "near_rows": Whole(1),
-    "trend_features": Whole(1),
+    "near_rows": whole(1),
+    "trend_features": whole(1),
     "chosen_for": numbers("chosen", least=5e-324),
     "mean": numbers("size"),
     "cov": numbers("size", "size"),
@@ -176,53 +175,44 @@ SQUARE = numbers("width", "width", by_rows=True)
 EVERYBODY = numbers("users", "width", by_rows=True)
 
 
-def blocks(*names: str, **others: Kind) -> Fields:
+def blocks(*names: str, **others: Kind) -> Kind:
     """Returns the matrices of some of the users, by these names, and what else there is of each."""
     matrices: dict[str, Kind] = {name: numbers("blocks", "width", "width", by_rows=True) for name in names}
-    return Fields({"users": rows_of("users", "blocks", once=True), **matrices}, others, own=("blocks",))
+    return table_of({"users": rows_of("users", "blocks", once=True), **matrices}, others, own=("blocks",))
 
 
 EACH = numbers("blocks", least=0)
-RESIDUAL = Fields(
+RESIDUAL = table_of(
     {
-        "rounding": Real(0),
+        "rounding": real(0),
         "weights": EVERYBODY,
         "left": EVERYBODY,
         "queue": rows_of("users", "waiting", once=True),
     },
     {
-        "since": Whole(),
+        "since": whole(),
         "total": SQUARE,
-        "uneven": Real(1),
-        "measured": Row((POSITIVE, Whole())),
-        "largest": Real(0),
-        "refreshed": Real(0),
+        "uneven": real(1),
+        "measured": row_of(POSITIVE, whole()),
+        "largest": real(0),
+        "refreshed": real(0),
     },
     own=("waiting",),
 )
-HUBS = Fields(dict.fromkeys(("ratio", "share", "lift"), numbers("users")))
-GROWTH = Fields(
+HUBS = table_of(dict.fromkeys(("ratio", "share", "lift"), numbers("users")))
+GROWTH = table_of(
     {"smallest": POSITIVE, "largest": POSITIVE}
     | dict.fromkeys(("degrees", "shape", "reach"), numbers("users", least=0, by_rows=True)),
     {"hubs": HUBS},
 )
-SPARSE = Fields(
-    {
-        **CONDITIONED,
-        "eps": POSITIVE,
-        "accuracy": POSITIVE,
-        "max_work": Whole(1),
-        "residual": RESIDUAL,
-        "data": blocks("inverse", added=EACH, weight=EACH, heaviest=Real(0)),
-        "marginals": blocks("matrix", stale=numbers("blocks", least=0)),
-    },
-    {
-        "certified": FLAG,
-        "growth": GROWTH,
-        "sums_are_old": FLAG,
-    },
-    gone=GONE,
-)
+SPARSE: Table = {
+    "eps": POSITIVE,
+    "accuracy": POSITIVE,
+    "max_work": whole(1),
+    "residual": RESIDUAL,
+    "data": blocks("inverse", added=EACH, weight=EACH, heaviest=real(0)),
+    "marginals": blocks("matrix", stale=EACH),
+}
 OWN_SIZES = (
     "size",
     "width",
@@ -237,84 +227,84 @@ OWN_SIZES = (
 )
 
 
-def engine(*parts: Table, gone: Table | None = None, **optional: Kind) -> Fields:
+def engine(*parts: Table, gone: Table | None = None, **optional: Kind) -> Kind:
     """Returns what a model of an engine is; its sizes are its own."""
     kinds = {name: kind for part in parts for name, kind in part.items()}
-    return Fields(kinds, optional, own=OWN_SIZES, gone=gone or {})
+    return table_of(kinds, optional, own=OWN_SIZES, gone=gone)
 
 
-STAGES = {name: engine(HYBRID, {"inner": Fields(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
-MODEL = TaggedKind(
+STAGES = {name: engine(HYBRID, {"inner": table_of(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
+MODEL = tagged(
     "engine",
     {
         "dense": engine(EVERY, DENSE, scatters=numbers("remembered", least=0)),
         "exact": engine(CONDITIONED, EXACT),
         "grid": engine(CONDITIONED, GRID),
-        "hybrid": TaggedKind("stage", STAGES),
+        "hybrid": tagged("stage", STAGES),
         "features": engine(CONDITIONED, FEATURES),
         "linear": engine(CONDITIONED, LINEAR),
         "local": engine(CONDITIONED, LOCAL),
         "groups": engine(CONDITIONED, GROUPS),
-        "sparse": engine(SPARSE.kinds, gone=SPARSE.gone, **SPARSE.optional),
+        "sparse": engine(CONDITIONED, SPARSE, gone=GONE, certified=FLAG, growth=GROWTH, sums_are_old=FLAG),
     },
 )
 
 # What a policy has learned besides
 
-HYPER = Fields(dict.fromkeys(Hyper._fields, Real(-1000, 700)))  # logarithms
-FITS = ListOf(Fields({"rewards": Whole(), "hyper": HYPER}))
-BEGUN = Fields(
+HYPER = table_of(dict.fromkeys(Hyper._fields, real(-1000, 700)))  # logarithms
+FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
+BEGUN = table_of(
     {
-        "started": Whole(),
-        "due": Whole(),
-        "shift": Real(),
+        "started": whole(),
+        "due": whole(),
+        "shift": real(),
         "history": HISTORY,
         "hyper": HYPER,
-        "later": Fields(
+        "later": table_of(
             {
-                "users": ListOf(Whole(0, "users"), "later"),
-                "arms": ListOf(Whole(0, "arms"), "later"),
-                "values": ListOf(Real(), "later"),
+                "users": list_of(whole(0, "users"), "later"),
+                "arms": list_of(whole(0, "arms"), "later"),
+                "values": list_of(real(), "later"),
             }
         ),
     }
 )
-BELIEF = Fields(
-    {"n_decisions": Whole(), "refused": TEXT},
+BELIEF = table_of(
+    {"n_decisions": whole(), "refused": TEXT},
     {
-        "n_refused": Whole(),
+        "n_refused": whole(),
         "model": MODEL,
         "doubt": MODEL,
-        "kernel": Fields({"user_cov": numbers("users", "users"), "arm_cov": numbers("arms", "arms")}),
+        "kernel": table_of({"user_cov": numbers("users", "users"), "arm_cov": numbers("arms", "arms")}),
         "hyper": HYPER,
-        "centre": Real(-LARGEST_REWARD, LARGEST_REWARD),
+        "centre": real(-LARGEST_REWARD, LARGEST_REWARD),
         "fits": FITS,
         "normalised": FLAG,
-        "settled_at": Whole(),
-        "moved": Real(0),
+        "settled_at": whole(),
+        "moved": real(0),
         "trials": HISTORY,
-        "begun": Maybe(BEGUN),
-        "scale": Real(0),
-        "begun_at": Whole(),
+        "begun": maybe(BEGUN),
+        "scale": real(0),
+        "begun_at": whole(),
     },
 )
 
 # The whole
 
-STATE = Fields(
+STATE = table_of(
     {
         "settings": SETTINGS,
-        "users": ListOf(ID, "users"),
-        "arms": ListOf(ID, "arms"),
-        "retired": ListOf(ID),
-        "n_decisions": Whole(),
-        "learned_at_once": Whole(),
+        "users": list_of(ID, "users"),
+        "arms": list_of(ID, "arms"),
+        "retired": list_of(ID),
+        "n_decisions": whole(),
+        "learned_at_once": whole(),
     },
     {
-        "feature_names": Maybe(ListOf(TEXT)),
-        "stale": Whole(),
-        "journal": Maybe(Row((TEXT, Whole()))),
-        "belief": Maybe(BELIEF),
+        "feature_names": maybe(list_of(TEXT)),
+        "stale": whole(),
+        "journal": maybe(row_of(TEXT, whole())),
+        "belief": maybe(BELIEF),
     },
 )
 ARRAYS: Table = {
@@ -343,9 +333,9 @@ def read_saved(state: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
         state = {**state, "belief": None, "learned_at_once": len(arrays.get("event_rewards", ()))}
         arrays = {name: array for name, array in arrays.items() if name in ARRAYS}
     held = Held(arrays)
-    out: dict[str, Any] = STATE.read({**state, "belief": None}, "its state", held)
-    out["arrays"] = {name: kind.read({"array": name}, f"its {name}", held) for name, kind in ARRAYS.items()}
-    out["belief"] = Maybe(BELIEF).read(state.get("belief"), "its belief", held)
+    out: dict[str, Any] = STATE({**state, "belief": None}, "its state", held)
+    out["arrays"] = {name: kind({"array": name}, f"its {name}", held) for name, kind in ARRAYS.items()}
+    out["belief"] = maybe(BELIEF)(state.get("belief"), "its belief", held)
     if set(arrays) - held.used:
         raise ValueError(f"nobody knows its arrays {sorted(set(arrays) - held.used)!r:.200}")
     return out

@@ -10,7 +10,7 @@ from coterie.__main__ import main
 from coterie.errors import InputError
 from coterie.graphs import UserGraph
 from coterie.product.bandit import Bandit
-from coterie.product.evaluation.command.journals import material_of_journal
+from coterie.product.evaluation.material import material_of_journal
 
 EDGES = [("ana", "bo"), ("bo", "cy")]
 ARMS = {"tea": [0.0, 1.0], "milk": [1.0, 0.0], "gin": [1.0, 1.0]}
@@ -43,7 +43,7 @@ def test_decisions_come_back_with_their_propensities(tmp_path: Path) -> None:
     assert log.rewards[2] == -7.0
     assert log.chances is not None
     np.testing.assert_allclose(np.add.reduceat(log.chances, log.starts[:-1]), 1.0)
-    assert found.notes == ("Of 9 decisions 8 have a reward in the journal; the others tell nothing.",)
+    assert found.notes == ("Of 9 decisions 8 have a reward in the journal; the others are left out.",)
 
 
 def test_users_who_are_gone_are_left_out_and_told(tmp_path: Path) -> None:

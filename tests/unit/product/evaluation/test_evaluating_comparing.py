@@ -73,7 +73,7 @@ def test_where_nothing_is_known_no_best_is_named() -> None:
     log = Logged.of([0] * n, [[0, 1]] * n, [0] * n, [0.0, -1.0] * (n // 2), [1.0] * n)
     found = compared(Target.of("greedy"), Target.of("greedy", noise_var=0.1), log=log)
     assert found.best == ""
-    assert "does not tell which of them" in str(found)
+    assert "does not say which of them" in str(found)
 
 
 def test_learning_policies_are_compared_by_replay() -> None:

@@ -9,7 +9,7 @@ from coterie.errors import InputError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
-from coterie.product.evaluation.command.folders import material_of
+from coterie.product.evaluation.material import material_of
 
 GRAPH = UserGraph.from_edges([("ana", "bo")], users=["ana", "bo", "cy"])
 POOL = ArmPool([[0.0], [1.0], [2.0]], ids=["tea", "milk", "gin"])
@@ -73,7 +73,6 @@ def test_what_cannot_be_judged_is_refused(changes: dict[str, Any], words: str) -
         material_of(a_log(**changes))
 
 
-def test_a_log_that_does_not_fit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.product.evaluation.command.folders.MOST_CANDIDATES", 4)
+def test_a_log_that_does_not_fit_is_refused() -> None:
     with pytest.raises(InputError, match="2 events have 5 candidates in all"):
-        material_of(a_log())
+        material_of(a_log(), most_candidates=4)

@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.errors import CoterieError, DecisionError, SavedFileError
 from coterie.product.bandit import Bandit
-from coterie.product.files.keeping import kept
+from coterie.product.files.saving import kept
 from coterie.product.project import shell
 
 

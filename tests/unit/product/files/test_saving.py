@@ -278,7 +278,7 @@ def test_a_container_gives_back_what_it_was_given(tmp_path: Path) -> None:
 
 def test_a_file_of_version_0_1_stays_loadable() -> None:
     """Written once by 0.1; it is never written anew."""
-    bandit = Bandit.load(Path(__file__).parents[2] / "data" / "bandit-0.1.coterie", clock=lambda: 0.0)
+    bandit = Bandit.load(Path(__file__).parents[3] / "data" / "bandit-0.1.coterie", clock=lambda: 0.0)
     assert bandit.graph.users == ("ana", "bo", 7, "dee")
     assert (bandit.n_rewards, bandit.n_pending) == (29, 11)
     assert set(bandit.predict("ana")) == set("abcde")
@@ -287,7 +287,7 @@ def test_a_file_of_version_0_1_stays_loadable() -> None:
 
 def test_a_file_of_format_2_that_version_0_1_wrote_stays_loadable() -> None:
     """Written once by 0.1, never anew. Hyperparameters meant something else there: the rewards are learned again."""
-    bandit = Bandit.load(Path(__file__).parents[2] / "data" / "bandit-0.1-format-2.coterie", clock=lambda: 0.0)
+    bandit = Bandit.load(Path(__file__).parents[3] / "data" / "bandit-0.1-format-2.coterie", clock=lambda: 0.0)
     assert (bandit.n_decisions, bandit.n_rewards, bandit.n_pending) == (41, 32, 9)
     fresh = Bandit(graph=bandit.graph, arms=bandit.arms, seed=bandit._seed)
     fresh._learned.events = bandit._learned.events

@@ -1,20 +1,23 @@
 """`coterie evaluate`: what other policies would have earned on a log, from the command line."""
 
 import argparse
+import json
+import sys
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from time import monotonic
+from typing import Any, TextIO
 
 from coterie.contracts import VERSION
 from coterie.errors import InputError, ParameterError
 from coterie.logs.plain.reading import read_log
-from coterie.product.evaluation.asked import N_DRAWS, Asked, Target
-from coterie.product.evaluation.command.answer_text import TextLines, as_json
-from coterie.product.evaluation.command.folders import material_of
-from coterie.product.evaluation.command.journals import material_of_journal
-from coterie.product.evaluation.command.material import Material
-from coterie.product.evaluation.comparing import compare
 from coterie.product.evaluation.estimators import ESTIMATORS
+from coterie.product.evaluation.evaluating import compare
+from coterie.product.evaluation.material import Material, material_of, material_of_journal
+from coterie.product.evaluation.report import Comparison, answer
+from coterie.product.evaluation.targets import N_DRAWS, Asked, Target
 
 FEWEST = 20  # decisions, of which half are learned
 SHARED = ("graph", "arms", "seed")
@@ -119,11 +122,11 @@ def run_evaluate(options: argparse.Namespace) -> int:
     found = _material(options)
     _check_long(found)
     print("\n".join(_opening(options.log, found)), end="\n\n", flush=True)
-    told = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=TextLines())
-    print(told)
+    answers = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=TextLines())
+    print(answers)
     if options.out is not None:
         about = {"coterie": VERSION, "log": str(options.log), "graph": options.graph, "notes": found.notes}
-        options.out.write_text(as_json(told, asked=asked, targets=targets, about=about), encoding="utf-8")
+        options.out.write_text(as_json(answers, asked=asked, targets=targets, about=about), encoding="utf-8")
     return 0
 
 
@@ -171,7 +174,7 @@ def _check_new(out: Path | None) -> None:
 
 def _check_long(found: Material) -> None:
     if len(found.logged) < FEWEST:
-        problem, rule = f"the log has {len(found.logged)} decisions", f"fewer than {FEWEST} tell nothing"
+        problem, rule = f"the log has {len(found.logged)} decisions", f"fewer than {FEWEST} are too few to say anything"
         raise InputError(problem, rule, "Bring a longer log; hundreds are few")
 
 
@@ -179,3 +182,53 @@ def _opening(path: Path, found: Material) -> Sequence[str]:
     log = found.logged
     counts = f"{len(log)} decisions for {found.graph.n_users} users ({found.graph.n_edges} edges)"
     return [f"{path}: {counts}, among {len(found.arms)} arms; mean reward {log.rewards.mean():.4g}.", *found.notes]
+
+
+OFTEN = 5.0  # seconds from one line to the next
+
+
+class TextLines:
+    """Progress as lines: one when a step starts, then one every five seconds with the time that is left.
+
+    Examples:
+        >>> now = iter([0.0, 6.0])
+        >>> progress = TextLines(sys.stdout, clock=lambda: next(now))
+        >>> progress("greedy: is asked", 0, 300), progress("greedy: is asked", 100, 300)
+        greedy: is asked, 300 decisions
+        greedy: is asked, 100 of 300, about 12 s left
+        (None, None)
+    """
+
+    def __init__(self, out: TextIO | None = None, *, clock: Callable[[], float] = monotonic) -> None:
+        self._out, self._clock = out or sys.stderr, clock
+        self._what, self._started, self._last = "", 0.0, 0.0
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        """Prints a line if it is time for one."""
+        now = self._clock()
+        if what != self._what:
+            self._what, self._started, self._last = what, now, now
+            print(f"{what}, {total} decisions", file=self._out, flush=True)
+        elif now - self._last >= OFTEN:
+            self._last = now
+            left = (now - self._started) * (total / done - 1) if done else 0.0
+            print(f"{what}, {done} of {total}, about {left:.0f} s left", file=self._out, flush=True)
+
+
+def as_json(found: Comparison, *, asked: Asked, targets: list[Target], about: dict[str, Any]) -> str:
+    """Returns everything that was found, and what was asked; a number that is not known is null."""
+    policies = [
+        asdict(each) | {"name": target.name, "options": dict(target.options), "answer": answer(each)}
+        for each, target in zip(found.evaluations, targets, strict=True)
+    ]
+    whole = about | {"asked": asdict(asked), "policies": policies, "by": found.by, "best": found.best}
+    whole["gaps"] = [asdict(gap) for gap in found.gaps]
+    return json.dumps(_known(whole), indent=1) + "\n"
+
+
+def _known(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _known(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_known(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value
