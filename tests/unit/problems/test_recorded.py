@@ -184,9 +184,9 @@ def test_real_logs_make_rounds_fast(folder: str, load: Any, served: int) -> None
     assert all(problem.judge(each, problem.best(each))[0] == 1 for each in shown[:50])
 
 
-def test_positives_that_repeat_count_once():
+def test_positives_that_repeat_count_once() -> None:
     log = small_log(n_users=2, n_arms=20, liked=3)
-    again = {name: np.tile(getattr(log.events, name), 5) for name in ("user", "arm", "reward")}
-    repeated = replace(log, events=Events(**again))
+    user, arm, reward = np.tile(log.events.user, 5), np.tile(log.events.arm, 5), np.tile(log.events.reward, 5)
+    repeated = replace(log, events=Events(user=user, arm=arm, reward=reward))
     assert not can_ask_for_positives(repeated, least=4)
     assert can_ask_for_positives(repeated, least=3)
