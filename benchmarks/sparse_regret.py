@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from coterie.policies import Policy, make_policy
-from coterie.problems.presets import world_settings
+from coterie.problems.settings import world_settings
 from coterie.runs.trial import Trial
 from coterie.runs.worlds import DrawnWorld
 

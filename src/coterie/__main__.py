@@ -4,9 +4,11 @@ import argparse
 import errno
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import TypeAlias
 
 from coterie.contracts import VERSION
 from coterie.errors import CoterieError, SavedFileError
@@ -21,6 +23,8 @@ from coterie.runs import console
 from coterie.runs.diagnosis.command import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.store import Store
+
+Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 STOPPED = 130
 GROUPS = {
@@ -56,8 +60,8 @@ def number(text: str) -> float:
         raise argparse.ArgumentTypeError(f"{text!r} is not a number") from None
 
 
-def parser() -> argparse.ArgumentParser:
-    """Returns the command line's parser."""
+def parser(named: str | None = None) -> argparse.ArgumentParser:
+    """Returns the command line's parser, with all commands or with the one that is named."""
     root = argparse.ArgumentParser(
         prog="coterie",
         description="Bandits that learn together, on a graph of users.",
@@ -65,22 +69,11 @@ def parser() -> argparse.ArgumentParser:
     )
     root.add_argument("--version", action="version", version=f"coterie {VERSION}")
     commands = root.add_subparsers(dest="command", metavar="COMMAND")
-    _add_demo(commands)
-    _add_run(commands)
-    _add_reproduce(commands)
-    compare = commands.add_parser("compare", help="tables of one result or of several: means, differences, ranks, time")
-    compare.add_argument("results", nargs="+", type=Path, metavar="RESULT", help="folder given as --out to run")
-    for name, text in (("plot", "draw the figures of a result anew"), ("report", "write the report of a result anew")):
-        command = commands.add_parser(name, help=text)
-        command.add_argument("result", type=Path, metavar="RESULT", help="folder given as --out to run")
-    commands.add_parser("studies", help="list the studies that come with Coterie")
-    commands.add_parser("policies", help="list the policies that make_policy knows")
-    commands.add_parser("warmup", help="compile engine 'sparse' ahead, once on this machine (extra 'scale')")
-    add_data(commands, natural=natural, positive=positive)
-    add_evaluate(commands, natural=natural, positive=positive, number=number)
-    add_diagnose(commands, natural=natural, positive=positive)
-    _add_init(commands)
-    _add_saved(commands)
+    if named is not None:
+        _COMMANDS[named][0](commands)
+        return root
+    for add, _ in _COMMANDS.values():
+        add(commands)
     root.epilog = _grouped({action.dest: action.help or "" for action in commands._choices_actions})
     commands._choices_actions.clear()  # which argparse would list in one heap
     return root
@@ -94,7 +87,7 @@ def _grouped(helps: Mapping[str, str]) -> str:
     return "\n".join([*lines, "coterie COMMAND --help says more of each."])
 
 
-def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_demo(commands: Commands) -> None:
     demo = commands.add_parser(
         "demo",
         help="a quick study of the main policies on two small worlds, with a report",
@@ -106,7 +99,7 @@ def _add_demo(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     demo.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
 
 
-def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_run(commands: Commands) -> None:
     run = commands.add_parser(
         "run",
         help="run a study from a TOML file, and write its report",
@@ -126,7 +119,7 @@ def _add_run(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") ->
     _add_running(run)
 
 
-def _add_reproduce(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_reproduce(commands: Commands) -> None:
     paper = commands.add_parser(
         "reproduce",
         help="the paper's figures, table and claims",
@@ -144,7 +137,7 @@ def _add_running(command: argparse.ArgumentParser) -> None:
     command.add_argument("--resume", action="store_true", help="go on with what --out holds of this study")
 
 
-def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+def _add_init(commands: Commands) -> None:
     init = commands.add_parser(
         "init",
         help="make a bandit and a small program from your own edges and arms",
@@ -169,23 +162,54 @@ def _add_init(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -
     init.add_argument("--int-ids", action="store_true", help="ids that are all whole numbers become numbers, not texts")
 
 
-def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    decide = commands.add_parser("decide", help="let a saved bandit decide for a user")
-    reward = commands.add_parser("reward", help="tell a saved bandit what came of a decision")
-    inspect = commands.add_parser("inspect", help="what a saved bandit holds and has learned")
-    export = commands.add_parser("export", help="write a saved bandit as JSON and arrays that anything can read")
-    replay = commands.add_parser("replay", help="make a decision again from a saved bandit and its journal")
-    for command in (decide, reward, inspect, export, replay):
-        command.add_argument("file", type=Path, metavar="FILE", help="a saved bandit (see: coterie init)")
+def _add_compare(commands: Commands) -> None:
+    compare = commands.add_parser("compare", help="tables of one result or of several: means, differences, ranks, time")
+    compare.add_argument("results", nargs="+", type=Path, metavar="RESULT", help="folder given as --out to run")
+
+
+def _add_plain(commands: Commands, name: str, text: str) -> None:
+    commands.add_parser(name, help=text)
+
+
+def _add_again(commands: Commands, name: str, text: str) -> None:
+    again = commands.add_parser(name, help=text)
+    again.add_argument("result", type=Path, metavar="RESULT", help="folder given as --out to run")
+
+
+def _add_saved(commands: Commands, name: str, text: str) -> argparse.ArgumentParser:
+    """Adds a command on a saved bandit."""
+    command = commands.add_parser(name, help=text)
+    command.add_argument("file", type=Path, metavar="FILE", help="a saved bandit (see: coterie init)")
+    return command
+
+
+def _add_decide(commands: Commands) -> None:
+    decide = _add_saved(commands, "decide", "let a saved bandit decide for a user")
     decide.add_argument("user", metavar="USER", help="for whom")
     decide.add_argument("arms", nargs="*", default=[], metavar="ARM", help="what to choose among (default: every arm)")
     decide.add_argument("--json", action="store_true", help="print JSON")
+
+
+def _add_reward(commands: Commands) -> None:
+    reward = _add_saved(commands, "reward", "give a saved bandit the reward of a decision")
     reward.add_argument("decision", type=natural, metavar="DECISION", help="the number that decide printed")
     reward.add_argument("reward", type=number, metavar="REWARD", help="any number (-- before one such as -1e-3)")
     reward.add_argument("--replace", action="store_true", help="in place of the reward that came before")
+
+
+def _add_inspect(commands: Commands) -> None:
+    inspect = _add_saved(commands, "inspect", "what a saved bandit holds and has learned")
     inspect.add_argument("--user", help="with --arm: why it believes what it believes of this arm for this user")
     inspect.add_argument("--arm", help="see --user")
+
+
+def _add_export(commands: Commands) -> None:
+    export = _add_saved(commands, "export", "write a saved bandit as JSON and arrays that anything can read")
     export.add_argument("folder", type=Path, metavar="DIR", help="where; it must be new")
+
+
+def _add_replay(commands: Commands) -> None:
+    replay = _add_saved(commands, "replay", "make a decision again from a saved bandit and its journal")
     replay.add_argument("journal", type=Path, metavar="JOURNAL", help="the journal that the bandit kept")
     replay.add_argument("decision", type=natural, metavar="NUMBER", help="which decision, made after FILE was saved")
     replay.add_argument("--json", action="store_true", help="print JSON")
@@ -193,12 +217,14 @@ def _add_saved(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Runs the command line and returns its exit code: 0, or 2 for a mistake that the message explains."""
-    options = parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    named = given[0] if given and given[0] in _COMMANDS else None
+    options = parser(named).parse_args(given)
     if options.command is None:
         parser().print_help()
         return 0
     try:
-        return _COMMANDS[options.command](options)
+        return _COMMANDS[options.command][1](options) or 0
     except CoterieError as error:
         print(f"coterie: {error}", file=sys.stderr)
         return 2
@@ -210,63 +236,54 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return STOPPED
 
 
-def _demo(options: argparse.Namespace) -> int:
+def _demo(options: argparse.Namespace) -> None:
     console.run_demo(
         out=options.out or console.free_folder(Path("coterie-demo")), seed=options.seed, quick=options.quick
     )
-    return 0
 
 
-def _run(options: argparse.Namespace) -> int:
+def _run(options: argparse.Namespace) -> None:
     study = console.find_study(options.study).changed(trials=options.trials, seed=options.seed, quick=options.quick)
     if options.data is not None:
         study = study.on(options.data)
     out = options.out or Path("results") / f"{study.name}{'-quick' if options.quick else ''}"
     console.run_and_report(study, out, jobs=options.jobs, resume=options.resume)
-    return 0
 
 
-def _reproduce(options: argparse.Namespace) -> int:
+def _reproduce(options: argparse.Namespace) -> None:
     parts = list(PARTS) if options.part == "all" else [options.part]
     out = options.out or Path("reproduction-quick" if options.quick else "reproduction")
     reproduce(parts, out=out, quick=options.quick, jobs=options.jobs, resume=options.resume)
-    return 0
 
 
-def _compare(options: argparse.Namespace) -> int:
+def _compare(options: argparse.Namespace) -> None:
     console.show_comparison(options.results)
-    return 0
 
 
-def _plot(options: argparse.Namespace) -> int:
+def _plot(options: argparse.Namespace) -> None:
     for path in console.draw(Store(options.result)):
         print(path)
-    return 0
 
 
-def _report(options: argparse.Namespace) -> int:
+def _report(options: argparse.Namespace) -> None:
     console.show(Store(options.result), tables=False)
-    return 0
 
 
-def _studies(_: argparse.Namespace) -> int:
+def _studies(_: argparse.Namespace) -> None:
     for name, title in console.list_studies().items():
         print(f"{name:<18} {title}")
-    return 0
 
 
-def _policies(_: argparse.Namespace) -> int:
+def _policies(_: argparse.Namespace) -> None:
     for name in list_policies():
         print(f"{name:<20} {summary(name)}")
-    return 0
 
 
-def _warmup(_: argparse.Namespace) -> int:
+def _warmup(_: argparse.Namespace) -> None:
     print(f"engine 'sparse' is compiled; that took {warm_up():.1f} s")
-    return 0
 
 
-def _init(options: argparse.Namespace) -> int:
+def _init(options: argparse.Namespace) -> None:
     made = init_project(
         options.folder,
         edges=options.edges,
@@ -279,12 +296,10 @@ def _init(options: argparse.Namespace) -> int:
         int_ids=options.int_ids,
     )
     print(made)
-    return 0
 
 
-def _decide(options: argparse.Namespace) -> int:
+def _decide(options: argparse.Namespace) -> None:
     shell.decide(options.file, options.user, options.arms, as_json=options.json, tell=_tell)
-    return 0
 
 
 def _tell(line: str) -> None:
@@ -300,45 +315,44 @@ def _tell(line: str) -> None:
         raise SavedFileError(problem, "one that nobody saw is not kept", "Nothing has changed; try again") from None
 
 
-def _reward(options: argparse.Namespace) -> int:
+def _reward(options: argparse.Namespace) -> None:
     print(shell.reward(options.file, options.decision, options.reward, replace=options.replace))
-    return 0
 
 
-def _inspect(options: argparse.Namespace) -> int:
+def _inspect(options: argparse.Namespace) -> None:
     print(shell.inspect(options.file, user=options.user, arm=options.arm))
-    return 0
 
 
-def _export(options: argparse.Namespace) -> int:
+def _export(options: argparse.Namespace) -> None:
     print(shell.export(options.file, options.folder))
-    return 0
 
 
-def _replay(options: argparse.Namespace) -> int:
+def _replay(options: argparse.Namespace) -> None:
     print(shell.replayed(options.file, options.journal, options.decision, as_json=options.json))
-    return 0
 
 
-_COMMANDS = {
-    "demo": _demo,
-    "run": _run,
-    "reproduce": _reproduce,
-    "compare": _compare,
-    "plot": _plot,
-    "report": _report,
-    "studies": _studies,
-    "policies": _policies,
-    "warmup": _warmup,
-    "data": run_data,
-    "evaluate": run_evaluate,
-    "diagnose": run_diagnose,
-    "init": _init,
-    "decide": _decide,
-    "reward": _reward,
-    "inspect": _inspect,
-    "export": _export,
-    "replay": _replay,
+_COMMANDS: dict[str, tuple[Callable[[Commands], object], Callable[[argparse.Namespace], int | None]]] = {
+    "demo": (_add_demo, _demo),
+    "run": (_add_run, _run),
+    "reproduce": (_add_reproduce, _reproduce),
+    "compare": (_add_compare, _compare),
+    "plot": (partial(_add_again, name="plot", text="draw the figures of a result again"), _plot),
+    "report": (partial(_add_again, name="report", text="write the report of a result again"), _report),
+    "studies": (partial(_add_plain, name="studies", text="list the studies that come with Coterie"), _studies),
+    "policies": (partial(_add_plain, name="policies", text="list the policies that make_policy knows"), _policies),
+    "warmup": (
+        partial(_add_plain, name="warmup", text="compile engine 'sparse' now, once on this machine (extra 'scale')"),
+        _warmup,
+    ),
+    "data": (partial(add_data, natural=natural, positive=positive), run_data),
+    "evaluate": (partial(add_evaluate, natural=natural, positive=positive, number=number), run_evaluate),
+    "diagnose": (partial(add_diagnose, natural=natural, positive=positive), run_diagnose),
+    "init": (_add_init, _init),
+    "decide": (_add_decide, _decide),
+    "reward": (_add_reward, _reward),
+    "inspect": (_add_inspect, _inspect),
+    "export": (_add_export, _export),
+    "replay": (_add_replay, _replay),
 }
 
 

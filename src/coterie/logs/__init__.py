@@ -4,8 +4,7 @@ Order of reading: `log` (what a log is), `plain` (its tables, read and written),
 `originals` (data sets that others publish).
 """
 
-from coterie.logs.describing import describe
-from coterie.logs.log import Events, Log, Pairs, Ragged
+from coterie.logs.log import Events, Log, Pairs, Ragged, describe
 from coterie.logs.originals import (
     Deezer,
     FilmTrust,
@@ -15,7 +14,7 @@ from coterie.logs.originals import (
     load_lastfm,
     load_open_bandit,
 )
-from coterie.logs.originals.tags import TagFeatures, Tagged
+from coterie.logs.originals.item_features import TagFeatures, Tagged
 from coterie.logs.plain.reading import check_log, read_log
 from coterie.logs.plain.write_log import write_log
 

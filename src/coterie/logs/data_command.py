@@ -6,21 +6,20 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from coterie.logs.describing import describe
-from coterie.logs.log import Log
-from coterie.logs.originals import load_deezer, load_filmtrust, load_lastfm, load_open_bandit
-from coterie.logs.originals.origin import DEEZER, FILMTRUST, LASTFM, OPEN_BANDIT, Origin
+from coterie.logs.log import describe
+from coterie.logs.originals import LOADERS, ORIGINS
+from coterie.logs.originals.origin import Origin
+from coterie.logs.plain.folder import by_kind
 from coterie.logs.plain.reading import check_log
-from coterie.logs.plain.row_errors import by_kind
 from coterie.logs.plain.write_log import write_log
 
 MOST_READ = 1_000  # mistakes, after which nobody reads on
 
-ORIGINS: dict[str, Origin] = {
-    "lastfm": LASTFM,
-    "deezer": DEEZER,
-    "filmtrust": FILMTRUST,
-    "open-bandit": OPEN_BANDIT,
+OPTIONS = {
+    "lastfm": ("dimension", "seed"),
+    "deezer": ("country",),
+    "filmtrust": ("dimension", "seed", "reward"),
+    "open-bandit": ("logger", "campaign", "position", "users"),
 }
 
 
@@ -55,8 +54,8 @@ def add_data(commands: Any, *, natural: Callable[[str], int], positive: Callable
 
 
 def _add_origin(names: Any, name: str, origin: Origin) -> argparse.ArgumentParser:
-    told = f"Usually had from {origin.had}. Terms: {origin.terms}."
-    command: argparse.ArgumentParser = names.add_parser(name, help=origin.title, description=f"{origin.title}. {told}")
+    about = f"{origin.title}. Usually had from {origin.had}. Terms: {origin.terms}."
+    command: argparse.ArgumentParser = names.add_parser(name, help=origin.title, description=about)
     command.add_argument("source", type=Path, metavar="SRC", help="the folder of the original files")
     command.add_argument("folder", type=Path, metavar="DIR", help="where to write")
     command.add_argument("--format", choices=["csv", "parquet"], default="csv", help="default: %(default)s")
@@ -91,31 +90,9 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _convert(options: argparse.Namespace) -> int:
-    log = _LOADERS[options.name](options)
+    given = {name: getattr(options, name) for name in OPTIONS[options.name]}
+    log = LOADERS[options.name](options.source, **given)
     for path in write_log(log, options.folder, format=options.format):
         print(path)
     print(describe(log))
     return 0
-
-
-def _lastfm(options: argparse.Namespace) -> Log:
-    data = load_lastfm(options.source)
-    return data.log(data.features(dimension=options.dimension, seed=options.seed))
-
-
-def _filmtrust(options: argparse.Namespace) -> Log:
-    settings = {"dimension": options.dimension, "seed": options.seed, "reward": options.reward}
-    return load_filmtrust(options.source).log(**settings)
-
-
-def _open_bandit(options: argparse.Namespace) -> Log:
-    names = ("logger", "campaign", "position", "users")
-    return load_open_bandit(options.source, **{name: getattr(options, name) for name in names})
-
-
-_LOADERS: dict[str, Callable[[argparse.Namespace], Log]] = {
-    "lastfm": _lastfm,
-    "deezer": lambda options: load_deezer(options.source, country=options.country).log(),
-    "filmtrust": _filmtrust,
-    "open-bandit": _open_bandit,
-}

@@ -1,13 +1,20 @@
 """Worlds to try it on. They know no model and no policy, so the truth cannot leak into a learner.
 
-Order of reading: `rounds` and `world` (what a world is), `settings` and `presets` (what it can be), `synthetic` (how
-it is drawn).
+Order of reading: `rounds` and `world` (what a world is), `settings` (what it can be), `synthetic` (how it is drawn),
+`recorded` (logs as problems).
 """
 
-from coterie.problems.presets import LEVELS, PRESET_NOTES, PRESETS, Level, settings_as_dict, world_settings
 from coterie.problems.random import RandomWorld, Traits, random_traits, random_world
 from coterie.problems.rounds import Problem, Round
-from coterie.problems.settings import WorldSettings
+from coterie.problems.settings import (
+    LEVELS,
+    PRESET_NOTES,
+    PRESETS,
+    Level,
+    WorldSettings,
+    settings_as_dict,
+    world_settings,
+)
 from coterie.problems.synthetic import draw_rounds, draw_truth, draw_world, gp_world, sphere_pool
 from coterie.problems.world import World
 

@@ -11,12 +11,11 @@ import scipy.sparse as sp
 from scipy.optimize import nnls
 
 from coterie.contracts import Array
-from coterie.errors import NumericalError, SettingError
+from coterie.errors import NumericalError
 from coterie.graphs import UserGraph
 from coterie.kernels import Green
 from coterie.kernels.user import check_ridge
 
-MOST_DENSE = 2_000  # up to so many users truths come from matrices over users, to the bit as they always have
 SOLVED = 1e-10  # what a solve leaves of its right-hand side
 MOST_STEPS = 10_000
 TOLERANCE = 1e-4  # of the covariance, at every frequency of the graph, where the power is not whole
@@ -30,17 +29,6 @@ class Fractions(NamedTuple):
     shifts: Array
     weights: Array
     rest: float
-
-
-def check_mirrored(n_users: int, *, heterophily: bool) -> None:
-    """Raises if a world of many users is to be drawn with the graph's frequencies in reverse order."""
-    if heterophily and n_users > MOST_DENSE:
-        raise SettingError(
-            f"heterophily is true and n_users is {n_users}",
-            f"the graph's frequencies are turned round for up to {MOST_DENSE} users: it takes all eigenvectors",
-            "Set it to false, or take fewer users",
-            key="heterophily",
-        )
 
 
 def smoothed(graph: UserGraph, homophily: float, start: Array) -> Array:

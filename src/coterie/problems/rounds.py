@@ -1,4 +1,4 @@
-"""What the world shows, round by round: who comes, which candidates, and the noise that will be met."""
+"""What a world shows, round by round: who comes, which candidates, and the noise, each from its own random stream."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -9,12 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import ArmId, Array, UserId
+from coterie.errors import CandidatesError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 
 NoiseKind: TypeAlias = Literal["gaussian", "heavy-tailed"]
 RewardKind: TypeAlias = Literal["real", "binary"]
 Rows: TypeAlias = NDArray[np.int64]
+
+Part: TypeAlias = Literal["graph", "pool", "truth", "shown-graph", "users", "candidates", "noise"]
+
+# From 1000 up, so that a runner's own children of the seed, which `spawn` counts from 0, are other streams.
+SPAWN_KEYS: dict[Part, int] = {
+    "graph": 1000,
+    "pool": 1001,
+    "truth": 1002,
+    "shown-graph": 1003,
+    "users": 1004,
+    "candidates": 1005,
+    "noise": 1006,
+}
 
 # Student's t with fewer degrees of freedom than this has no variance that could be stated.
 _FREEDOM = 3
@@ -39,6 +53,14 @@ class Round:
     candidates: tuple[ArmId, ...]
     noise: float
 
+    def place_of(self, arm: ArmId) -> int:
+        """Returns the place of an arm among the candidates, or raises if it was not shown."""
+        try:
+            return self.candidates.index(arm)
+        except ValueError:
+            rule = f"candidates were {listed(self.candidates)}"
+            raise CandidatesError(f"arm {arm!r} was not shown", rule, "Choose one of these") from None
+
 
 class Problem(Protocol):
     """What a trial is played on, drawn or recorded: a learner is given graph and arms, the runner asks `judge`."""
@@ -56,6 +78,23 @@ class Problem(Protocol):
     def judge(self, shown: Round, arm: ArmId) -> tuple[float, float]:
         """Returns the reward of the chosen arm and its regret; NaN where they are not known."""
         ...
+
+
+def stream(seed: np.random.SeedSequence, part: Part) -> np.random.Generator:
+    """Returns the generator of one part of a trial; it depends on the seed and the part alone.
+
+    Examples:
+        >>> seed = np.random.SeedSequence(7)
+        >>> before = stream(seed, "noise").random()
+        >>> _ = stream(seed, "graph").random(100)
+        >>> stream(seed, "noise").random() == before
+        True
+    """
+    if not isinstance(seed, np.random.SeedSequence):
+        rule = "the seed of a trial is a numpy SeedSequence"
+        raise ParameterError(f"seed is {seed!r}", rule, "Pass, say, np.random.SeedSequence(0)")
+    key = (*seed.spawn_key, SPAWN_KEYS[part])
+    return np.random.default_rng(np.random.SeedSequence(entropy=seed.entropy, spawn_key=key))
 
 
 def served_users(

@@ -8,11 +8,10 @@ from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Green, SquaredExponential, UserKernel
-from coterie.problems.large import MOST_DENSE, check_mirrored, smooth_draw, smoothed
+from coterie.problems.large import smooth_draw, smoothed
 from coterie.problems.random import random_world
-from coterie.problems.rounds import Round
-from coterie.problems.settings import WorldSettings
-from coterie.problems.streams import stream
+from coterie.problems.rounds import Round, stream
+from coterie.problems.settings import MOST_DENSE, WorldSettings, check_mirrored
 from coterie.problems.world import World
 
 

@@ -1,21 +1,54 @@
 """A world to learn in: users on a graph, arms, and a truth that only the runner may ask for."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import cos, sin
 from typing import Any, get_args
 
 import numpy as np
 from scipy.special import expit
 
-from coterie.contracts import ArmId, Array
-from coterie.errors import CandidatesError, DimensionError, ParameterError, listed
+from coterie.contracts import ArmId, Array, UserId
+from coterie.errors import DimensionError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.joint import as_numbers
-from coterie.problems.rounds import NoiseKind, RewardKind, Round, drawn_noise, served_users, shown_arms
+from coterie.problems.rounds import NoiseKind, RewardKind, Round, drawn_noise, served_users, shown_arms, stream
 from coterie.problems.setting_rules import FROM_0_BELOW_1, whole
-from coterie.problems.streams import stream
-from coterie.problems.tables import MOST_NAMED, LargeTable, Table
+
+MOST_NAMED = 2_000  # beyond so many users a table is an array: the names would take some ten times its room
+
+
+class LargeTable:
+    """An array with a row for each user and a column for each arm, read by their names.
+
+    Examples:
+        >>> LargeTable(np.array([[1.0, 2.0]]), {"ana": 0}, {"tea": 0, "milk": 1})["ana"]["milk"]
+        2.0
+    """
+
+    __slots__ = ("_arms", "_users", "_values")
+
+    def __init__(self, values: Array, users: Mapping[UserId, int], arms: Mapping[ArmId, int]) -> None:
+        self._values, self._users, self._arms = values, users, arms
+
+    def __getitem__(self, user: UserId) -> "LargeRow":
+        return LargeRow(self._values[self._users[user]], self._arms)
+
+
+class LargeRow:
+    """A user's row of such a table."""
+
+    __slots__ = ("_arms", "_values")
+
+    def __init__(self, values: Array, arms: Mapping[ArmId, int]) -> None:
+        self._values, self._arms = values, arms
+
+    def __getitem__(self, arm: ArmId) -> float:
+        return self._values.item(self._arms[arm])
+
+
+NamedTable = dict[UserId, dict[ArmId, float]]
+Table = NamedTable | LargeTable
 
 
 class World:
@@ -125,11 +158,7 @@ class World:
         About a microsecond for five candidates.
         """
         expected = self._expected(shown)
-        try:
-            chosen = expected[shown.candidates.index(arm)]
-        except ValueError:
-            rule = f"candidates were {listed(shown.candidates)}"
-            raise CandidatesError(f"arm {arm!r} was not shown", rule, "Choose one of these") from None
+        chosen = expected[shown.place_of(arm)]
         regret = max(expected) - chosen
         if self.rewards == "binary":
             return float(shown.noise < chosen), regret

@@ -19,12 +19,12 @@ import platform
 import re
 import sys
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 import numpy as np
 import scipy
@@ -35,17 +35,12 @@ from coterie.errors.extras import require_extra
 from coterie.kernels import Heat, SpectralRBF
 from coterie.policies.adaptation.schedules import SpectralSchedule
 from coterie.policies.adaptation.similarity import LearnedSimilarity
+from coterie.product.files.atomic import UNFINISHED, lock, replacing
 from coterie.runs.learners import found_method
 from coterie.runs.study import Study, study_from
 from coterie.runs.trial import Played, Trial
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - not on this system: two runs on one folder are then the user's own care
-    fcntl = None  # type: ignore[assignment] # a module, or nothing where there is none
-
 FORMAT, READABLE = 2, (1, 2)
-PARTIAL = ".partial"
 
 Kind: TypeAlias = Literal["trial", "pilot", "timing"]
 Tried = list[tuple[dict[str, Any], float]]  # settings of a grid, and what each regretted in a trial
@@ -129,16 +124,15 @@ class Store:
         if self.folder.exists() and not self.folder.is_dir():
             raise StoreError(f"{str(self.folder)!r} is a file", "results go into a folder", "Choose another --out")
         self.folder.mkdir(parents=True, exist_ok=True)
-        with (self.folder / ".lock").open("w") as lock:
-            if fcntl is not None:
-                try:
-                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                except OSError:
-                    raise StoreError(
-                        f"another run is at work in {str(self.folder)!r}",
-                        "one run at a time writes to a folder",
-                        "Wait for it, or choose another --out",
-                    ) from None
+        with (self.folder / ".lock").open("w") as file:
+            try:
+                lock(file.fileno(), until=0.0)  # at once or not at all
+            except OSError:
+                raise StoreError(
+                    f"another run is at work in {str(self.folder)!r}",
+                    "one run at a time writes to a folder",
+                    "Wait for it, or choose another --out",
+                ) from None
             yield
 
     def create(self, study: Study) -> None:
@@ -176,7 +170,7 @@ class Store:
                     "Restore it, or start again with another --out",
                 )
         study = study_from(manifest["study"])
-        for partial in self.folder.rglob(f"*{PARTIAL}"):
+        for partial in self.folder.rglob(f"*{UNFINISHED}"):
             partial.unlink(missing_ok=True)
         return study
 
@@ -325,22 +319,25 @@ class Store:
     def _write_table(self, unit: Unit, table: Any) -> None:
         from pyarrow import parquet
 
-        write_whole(self._paths(unit)[0], lambda partial: parquet.write_table(table, partial, compression="zstd"))
+        with _written(self._paths(unit)[0]) as file:
+            parquet.write_table(table, file, compression="zstd")
 
     def write_json(self, path: Path, value: Any) -> None:
         """Writes plain values as a file that is there whole or not at all."""
-        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
-        write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+        write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
 
 
-def write_whole(path: Path, write: Callable[[Path], Any]) -> None:
-    """Writes a file under another name and renames it: it is there whole or not at all, also after a crash."""
+def write_text(path: Path, text: str) -> None:
+    """Writes a text as a file that is there whole or not at all, in a folder that is made where there is none."""
+    with _written(path) as file:
+        file.write(text.encode())
+
+
+@contextmanager
+def _written(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_name(f"{path.name}.{os.getpid()}{PARTIAL}")
-    write(partial)
-    with partial.open("rb") as written:
-        os.fsync(written.fileno())
-    partial.replace(path)
+    with replacing(path) as file:
+        yield file
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -1,9 +1,9 @@
 """The worlds of a study, drawn from a seed or read from a log: one protocol for both."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields, replace
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
@@ -11,8 +11,8 @@ import numpy as np
 
 from coterie.errors import SettingError, listed, or_similar
 from coterie.kernels import ArmPool
-from coterie.logs import Log, load_deezer, load_filmtrust, load_lastfm, load_open_bandit, read_log
-from coterie.logs.data_command import ORIGINS
+from coterie.logs import Log, read_log
+from coterie.logs.originals import LOADERS, ORIGINS
 from coterie.policies.online import MostHits, OnlineFeatures
 from coterie.policies.online.learner import LEVELS
 from coterie.problems import Problem, Round, WorldSettings, draw_rounds, draw_world, settings_as_dict
@@ -104,22 +104,13 @@ def log_settings(values: Mapping[str, Any]) -> LogSettings:
     return LogSettings(**values)
 
 
-_LOADERS: dict[str, Callable[[Path], Log]] = {
-    "plain": read_log,
-    "lastfm": lambda folder: load_lastfm(folder).log(),
-    "deezer": lambda folder: load_deezer(folder).log(),
-    "filmtrust": lambda folder: load_filmtrust(folder).log(),
-    "open-bandit": partial(load_open_bandit),
-}
-
-
 @lru_cache(maxsize=2)
 def log_of(data: str, folder: str) -> Log:
     """Returns the log, read once in a process."""
     if not folder:
         remedy = "Name the folder of its files: coterie run NAME --data DIR"
         raise SettingError(f"the folder of {data!r} is not given", _origin(data), remedy, key="folder")
-    return _LOADERS[data](Path(folder))
+    return read_log(folder) if data == "plain" else LOADERS[data](Path(folder))
 
 
 def _origin(data: str) -> str:

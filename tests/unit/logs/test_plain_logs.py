@@ -14,7 +14,7 @@ from coterie import ArmPool, UserGraph
 from coterie.errors import InputError
 from coterie.graphs.columns import EDGE_PAIRS
 from coterie.logs import Events, Log, Pairs, Ragged, check_log, describe, read_log, write_log
-from coterie.logs.plain import cells
+from coterie.logs.plain.cells import read_batches
 
 TABLES = {
     "users": "user\ndee\n",
@@ -165,12 +165,11 @@ def test_a_mistake_is_named_with_its_place(tmp_path: Path, table: str, text: str
         read_log(written(tmp_path, **{table: text}))
 
 
-def test_a_mistake_in_parquet_is_named_with_its_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cells, "ROWS", 2)
+def test_a_mistake_in_parquet_is_named_with_its_row(tmp_path: Path) -> None:
     folder = written(tmp_path)
     as_parquet(folder, "events", {"user": ["ana"] * 5, "arm": ["tea"] * 5, "reward": [1.0, 0.0, 1.0, np.nan, 1.0]})
-    with pytest.raises(InputError, match=r"events.parquet, row 4, column 'reward': it is 'nan'"):
-        read_log(folder)
+    _, [mistake] = check_log(folder, batch_rows=2)
+    assert str(mistake).startswith("events.parquet, row 4, column 'reward': it is 'nan'")
 
 
 def test_lists_of_parquet_belong_to_candidates(tmp_path: Path) -> None:
@@ -264,15 +263,14 @@ def test_a_log_comes_back_as_it_was_written(log: Log, format: Any, tmp_path_fact
 
 
 @pytest.mark.parametrize("format", ["csv", "parquet"])
-def test_a_file_is_read_in_batches_and_says_the_same(
-    format: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_is_read_in_batches_and_says_the_same(format: Any, tmp_path: Path) -> None:
     log = read_log(written(tmp_path))
     write_log(log, tmp_path / "out", format=format)
-    monkeypatch.setattr(cells, "ROWS", 1)
-    _, batches = cells.read_batches(tmp_path / "out" / f"events.{format}", InputError)
+    _, batches = read_batches(tmp_path / "out" / f"events.{format}", InputError, 1)
     assert [len(batch.numbers) for batch in batches] == [1, 1, 1]
-    assert_same(read_log(tmp_path / "out"), log)
+    again, _ = check_log(tmp_path / "out", batch_rows=1)
+    assert again is not None
+    assert_same(again, log)
 
 
 def test_what_was_had_besides_comes_back(tmp_path: Path) -> None:
@@ -305,3 +303,9 @@ def test_the_counts_are_told(tmp_path: Path) -> None:
     assert counts["without edges"] == "1"
     assert counts["rewards"] == "-0.5 to 1"
     assert counts["with candidates"] == counts["with propensity"] == counts["with time"] == "2"
+
+
+def test_a_log_says_in_a_line_what_it_holds(tmp_path: Path) -> None:
+    log = read_log(written(tmp_path))
+    counts = f"users {log.graph.n_users}, edges {log.graph.n_edges}, arms {len(log.arm_ids)}, features {log.n_features}"
+    assert str(log) == f"Log: {counts}, events {len(log.events)}"

@@ -12,8 +12,7 @@ import pytest
 from coterie.errors import CandidatesError, ParameterError, SettingError
 from coterie.logs import load_deezer, load_filmtrust, load_lastfm
 from coterie.logs.log import Events, Log, Ragged
-from coterie.problems.recorded import OnePositive, Replay
-from coterie.problems.recorded.others import Others
+from coterie.problems.recorded import OnePositive, Others, Replay, can_ask_for_positives
 from originals import real
 from recorded import small_log
 
@@ -183,3 +182,11 @@ def test_real_logs_make_rounds_fast(folder: str, load: Any, served: int) -> None
     shown = list(islice(problem.rounds(2048, seed=0), 2048))
     assert perf_counter() - start < 2048 * 1e-3  # 0.03 ms when nobody else is at work
     assert all(problem.judge(each, problem.best(each))[0] == 1 for each in shown[:50])
+
+
+def test_positives_that_repeat_count_once() -> None:
+    log = small_log(n_users=2, n_arms=20, liked=3)
+    user, arm, reward = np.tile(log.events.user, 5), np.tile(log.events.arm, 5), np.tile(log.events.reward, 5)
+    repeated = replace(log, events=Events(user=user, arm=arm, reward=reward))
+    assert not can_ask_for_positives(repeated, least=4)
+    assert can_ask_for_positives(repeated, least=3)

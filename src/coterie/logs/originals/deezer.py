@@ -10,8 +10,7 @@ from coterie.errors import InputError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Ints, Log
-from coterie.logs.originals.lines import places, read_lines
-from coterie.logs.originals.origin import DEEZER
+from coterie.logs.originals.origin import DEEZER, places, read_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,7 +67,7 @@ def _liked(path: Path) -> dict[int, list[str]]:
         return {int(user): _genres(genres) for user, genres in held.items()}
     except (ValueError, TypeError, AttributeError) as odd:
         rule = "the original is a JSON object that gives each user's number a list of genres"
-        raise InputError(f"{path.name} cannot be read: {odd}", rule, "Get the original file anew") from None
+        raise InputError(f"{path.name} cannot be read: {odd}", rule, "Get the original file again") from None
 
 
 def _genres(held: object) -> list[str]:

@@ -11,9 +11,8 @@ from coterie.errors import UnknownNameError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Floats, Ints, Log, Pairs
-from coterie.logs.originals.lines import places, read_lines
-from coterie.logs.originals.origin import FILMTRUST
-from coterie.logs.originals.svd import leading_directions, unit_rows
+from coterie.logs.originals.item_features import leading_directions, unit_rows
+from coterie.logs.originals.origin import FILMTRUST, places, read_lines
 
 LIKED = 3.0  # the least rating that is a positive
 

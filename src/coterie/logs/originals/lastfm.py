@@ -9,9 +9,8 @@ import numpy as np
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Floats, Ints, Log
-from coterie.logs.originals.lines import places, read_lines
-from coterie.logs.originals.origin import LASTFM
-from coterie.logs.originals.tags import TagFeatures, Tagged
+from coterie.logs.originals.item_features import TagFeatures, Tagged
+from coterie.logs.originals.origin import LASTFM, places, read_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -15,8 +15,7 @@ from coterie.errors import InputError, UnknownNameError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Floats, Log
-from coterie.logs.originals.lines import REMEDY, places
-from coterie.logs.originals.origin import OPEN_BANDIT
+from coterie.logs.originals.origin import OPEN_BANDIT, REMEDY, places
 
 Columns = dict[str, list[str]]
 NAMED = ("timestamp", "item_id", "position", "click", "propensity_score")

@@ -1,4 +1,4 @@
-"""Columns of a long table, a batch of rows at a time: texts with their repeats told once, numbers, and lists."""
+"""Columns of a long table, a batch of rows at a time: texts with each repeat kept once, numbers, and lists."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -179,31 +179,32 @@ class Batch:
     columns: dict[str, Any]
 
 
-def read_batches(path: Path, error: type[InputError]) -> tuple[Table, Iterator[Batch]]:
+def read_batches(path: Path, error: type[InputError], n_rows: int = ROWS) -> tuple[Table, Iterator[Batch]]:
     """Returns a table without its rows, and these in batches; a file is never held whole."""
     if is_parquet(path):
         with open_parquet(path, error) as file:
             names = parquet_names(file)
-        return Table(path=path, unit="row", names=names, rows=[], error=error), _of_parquet(path, names, error)
+        table = Table(path=path, unit="row", names=names, rows=[], error=error)
+        return table, _of_parquet(table, n_rows)
     rows = csv_rows(path, error)
     _, names = next(rows, (0, []))
     table = Table(path=path, unit="line", names=names, rows=[], error=error)
-    return table, _of_csv(table, rows)
+    return table, _of_csv(table, rows, n_rows)
 
 
-def _of_csv(table: Table, rows: Iterator[tuple[int, list[str]]]) -> Iterator[Batch]:
+def _of_csv(table: Table, rows: Iterator[tuple[int, list[str]]], n_rows: int) -> Iterator[Batch]:
     names = list(table.names or ())
-    while some := list(islice(rows, ROWS)):
+    while some := list(islice(rows, n_rows)):
         table.check_widths(some, len(names))
         numbers = np.array([number for number, _ in some], dtype=np.int64)
         columns = zip(*(cells for _, cells in some), strict=True)
         yield Batch(numbers, {name: Texts.of(column) for name, column in zip(names, columns, strict=True)})
 
 
-def _of_parquet(path: Path, names: list[str], error: type[InputError]) -> Iterator[Batch]:
-    first = 1
-    with open_parquet(path, error) as file:
-        for batch in file.iter_batches(ROWS, columns=names):
+def _of_parquet(table: Table, n_rows: int) -> Iterator[Batch]:
+    names, first = list(table.names or ()), 1
+    with open_parquet(table.path, table.error) as file:
+        for batch in file.iter_batches(n_rows, columns=names):
             numbers = np.arange(first, first + len(batch), dtype=np.int64)
             yield Batch(numbers, {name: _cells(batch.column(name)) for name in names})
             first += len(batch)

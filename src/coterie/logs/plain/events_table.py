@@ -13,8 +13,7 @@ from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE,
 from coterie.errors import RewardError
 from coterie.logs.log import Events, Floats, Ints, Pairs, Ragged
 from coterie.logs.plain.cells import Lists, as_lists
-from coterie.logs.plain.folder import find_table, open_table
-from coterie.logs.plain.row_errors import Faults, Rows
+from coterie.logs.plain.folder import Faults, Rows, open_table
 
 USER_RULE = "users are those of edges and of the table users"
 USER_REMEDY = "Correct the id, or add it to a table users"
@@ -28,14 +27,12 @@ class Reader:
     Attributes:
         users: Where each user is.
         arms: Where each arm is.
-        faults: The mistakes found so far.
         parts: The columns, in pieces.
         dated: Whether times are dates; none while there was no time yet.
     """
 
     users: Mapping[Any, int]
     arms: Mapping[Any, int]
-    faults: Faults
     parts: dict[str, list[NDArray[Any]]] = field(default_factory=dict)
     dated: bool | None = None
 
@@ -60,16 +57,15 @@ class Reader:
 
 def read_events(folder: Path, users: Mapping[Any, int], arms: Mapping[Any, int], faults: Faults) -> Events:
     """Returns the events of a folder; besides its columns no more than a batch is held."""
-    path = find_table(folder, "events")
-    assert path is not None  # find_table refuses a folder without them
-    table, batches = open_table(path, "events")
-    reader = Reader(users, arms, faults)
-    for batch in batches:
-        rows = Rows(table, batch, faults.limit)
+    opened = open_table(folder, "events", faults)
+    assert opened is not None  # every log has them
+    table, batches = opened
+    reader = Reader(users, arms)
+    for rows in batches:
         _read(reader, rows)
-        rows.report(faults)
     if not reader.parts:
-        raise RewardError(f"{path.name} has no rows", "a log has at least one event", "Add a row for each event")
+        problem = f"{table.path.name} has no rows"
+        raise RewardError(problem, "a log has at least one event", "Add a row for each event")
     return Events(
         user=_whole(reader, "user"),
         arm=_whole(reader, "arm"),
@@ -81,17 +77,11 @@ def read_events(folder: Path, users: Mapping[Any, int], arms: Mapping[Any, int],
 
 
 def read_had(folder: Path, users: Mapping[Any, int], arms: Mapping[Any, int], faults: Faults) -> Pairs | None:
-    """Returns what users had besides the events, if a folder tells."""
-    path = find_table(folder, "had")
-    if path is None:
-        return None
-    table, batches = open_table(path, "had")
-    reader = Reader(users, arms, faults)
-    for batch in batches:
-        rows = Rows(table, batch, faults.limit)
+    """Returns what users had besides the events, if a folder has such a table."""
+    opened, reader = open_table(folder, "had", faults), Reader(users, arms)
+    for rows in opened[1] if opened is not None else ():
         user, arm = reader.pairs(rows)
         reader.keep(user=user, arm=arm)
-        rows.report(faults)
     return Pairs(user=_whole(reader, "user"), arm=_whole(reader, "arm")) if reader.parts else None
 
 
@@ -129,14 +119,14 @@ def _read_candidates(reader: Reader, rows: Rows, arm: Ints) -> None:
 
 
 def _first(cells: Lists, mask: NDArray[np.bool_]) -> Any:
-    """Returns what tells the first candidate of a row's list that the mask has."""
+    """Returns what names the first candidate of a row's list that the mask has."""
 
-    def told(row: int) -> str:
+    def named(row: int) -> str:
         start = int(cells.starts[row])
         place = start + int(np.argmax(mask[start : int(cells.starts[row + 1])]))
         return f"one of them is {cells.items.text(place)!r}"
 
-    return told
+    return named
 
 
 def _repeated(row: Ints, flat: NDArray[np.int32]) -> NDArray[np.bool_]:

@@ -1,12 +1,15 @@
-"""The files of a log in a folder, and the columns that each may have."""
+"""The files of a log in a folder, the columns that each may have, and mistakes in their rows."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
 from coterie.graphs.columns import edge_pair
-from coterie.logs.plain.cells import Batch, Lists, read_batches
+from coterie.logs.plain.cells import ROWS, Batch, Lists, read_batches
 from coterie.logs.tables import Table
 
 ENDINGS = (".csv", ".parquet")
@@ -39,7 +42,29 @@ FORMS = {
 }
 
 
-def find_table(folder: Path, name: str) -> Path | None:
+def open_table(folder: Path, name: str, faults: "Faults") -> tuple[Table, Iterator["Rows"]] | None:
+    """Returns a table whose columns are as they must be, and its rows in batches; none if there need be no such table.
+
+    Mistakes that were marked in a batch are reported before the next one is read.
+    """
+    path = _find(folder, name)
+    if path is None:
+        return None
+    table, batches = read_batches(path, FORMS[name].error, faults.batch_rows)
+    names = list(table.names or ())
+    form = _form(name, names)
+    for column in form.needed:
+        if column not in names:
+            problem = f"{path.name} has no column {column!r}" + (
+                f" among {listed(names)}" if names else ": it is empty"
+            )
+            rule = f"its first line names the columns, {_columns(form)}" if table.unit == "line" else _columns(form)
+            raise form.error(problem, rule, f"Name the column {column!r}")
+    _check_names(table, name, form)
+    return table, _reported(table, batches, faults)
+
+
+def _find(folder: Path, name: str) -> Path | None:
     """Returns the file of a table, or none if there need be none; raises if there is no such folder, or two files."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {str(folder)!r}", RULE, "Check the path, from the folder you are in")
@@ -53,29 +78,16 @@ def find_table(folder: Path, name: str) -> Path | None:
     return held[0] if held else None
 
 
-def open_table(path: Path, name: str) -> tuple[Table, Iterator[Batch]]:
-    """Returns a table whose columns are as they must be, and its rows in batches."""
-    table, batches = read_batches(path, FORMS[name].error)
-    names = list(table.names or ())
-    form = _form(name, names)
-    for column in form.needed:
-        if column not in names:
-            problem = f"{path.name} has no column {column!r}" + (
-                f" among {listed(names)}" if names else ": it is empty"
-            )
-            rule = f"its first line names the columns, {_columns(form)}" if table.unit == "line" else _columns(form)
-            raise form.error(problem, rule, f"Name the column {column!r}")
-    _check_names(table, name, form)
-    return table, (_flat(table, batch) for batch in batches)
-
-
-def _flat(table: Table, batch: Batch) -> Batch:
-    """Returns a batch of which no column but the candidates holds lists."""
-    for column, cells in batch.columns.items():
-        if isinstance(cells, Lists) and column != "candidates":
-            problem = f"{table.path.name}, column {column!r}: it holds lists"
-            raise table.error(problem, "only candidates are lists", "Write one value a row")
-    return batch
+def _reported(table: Table, batches: Iterator[Batch], faults: "Faults") -> Iterator["Rows"]:
+    for batch in batches:
+        for column, cells in batch.columns.items():
+            if isinstance(cells, Lists) and column != "candidates":
+                problem = f"{table.path.name}, column {column!r}: it holds lists"
+                raise table.error(problem, "only candidates are lists", "Write one value a row")
+        rows = Rows(table, batch, faults.limit)
+        yield rows
+        for row in sorted(rows.marked):
+            faults.add(rows.marked[row])
 
 
 def _form(name: str, names: list[str]) -> Form:
@@ -97,3 +109,65 @@ def _check_names(table: Table, name: str, form: Form) -> None:
 
 def _columns(form: Form) -> str:
     return ", ".join([*form.needed, *(f"{name} (optional)" for name in form.optional)])
+
+
+class EnoughError(Exception):
+    """As many mistakes as were asked for have been found."""
+
+
+@dataclass(slots=True)
+class Faults:
+    """The mistakes found so far, at most `limit` of them, in tables of which so many rows are read at once."""
+
+    limit: int
+    batch_rows: int = ROWS
+    found: list[InputError] = field(default_factory=list)
+
+    def add(self, error: InputError) -> None:
+        """Adds a mistake; raises if these are enough."""
+        self.found.append(error)
+        if len(self.found) >= self.limit:
+            raise EnoughError
+
+
+def by_kind(mistakes: Iterable[InputError]) -> list[list[InputError]]:
+    """Returns mistakes in groups that break the same rule in the same file, in the order of their first ones.
+
+    Examples:
+        >>> rule = "a reward is a number", "Mend it"
+        >>> wrong = [InputError(f"events.csv, line {line}: it is 'x'", *rule) for line in (2, 5)]
+        >>> [len(group) for group in by_kind(wrong)]
+        [2]
+    """
+    kinds: dict[tuple[str, str], list[InputError]] = {}
+    for mistake in mistakes:
+        kinds.setdefault((mistake.problem.partition(",")[0], mistake.rule), []).append(mistake)
+    return list(kinds.values())
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The rows of a batch under inspection; of a row with several mistakes the first that was marked counts."""
+
+    table: Table
+    batch: Batch
+    most: int
+    marked: dict[int, InputError] = field(default_factory=dict)
+
+    def mark(self, mask: NDArray[np.bool_], column: str, problem: Callable[[int], str], rule: str, remedy: str) -> None:
+        """Marks the rows of a mask, no more than anybody reads; the problem is told of a row's place in the batch."""
+        names = list(self.table.names or ())
+        for row in np.flatnonzero(mask)[: self.most].tolist():
+            number = int(self.batch.numbers[row])
+            error = self.table.wrong(number, problem(row), rule, remedy, column=names.index(column))
+            self.marked.setdefault(row, error)
+
+    def missing(self, *columns: str) -> None:
+        """Marks the rows where one of these columns says nothing."""
+        for column in columns:
+            empty = self.batch.columns[column].empty()
+            self.mark(empty, column, lambda _: "it is empty", f"every {self.table.unit} has one", "Fill it in")
+
+    def text(self, column: str) -> Callable[[int], str]:
+        """Returns what tells what a row has in a column."""
+        return lambda row: f"it is {self.batch.columns[column].text(row)!r}"

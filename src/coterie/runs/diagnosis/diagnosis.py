@@ -14,7 +14,7 @@ from coterie.logs.log import Floats, Log
 from coterie.models import History
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.sampling import PairSample
-from coterie.problems.recorded.one_positive import can_ask_for_positives
+from coterie.problems.recorded import can_ask_for_positives
 from coterie.runs.diagnosis.feature_value import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.graph_evidence import Fitted, fit_parts
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily

@@ -14,7 +14,7 @@ from coterie.runs.paper.document import answer, as_markdown, read_summaries, wri
 from coterie.runs.paper.record import Record
 from coterie.runs.paper.summary import summarise
 from coterie.runs.results import results_of
-from coterie.runs.store import Store, write_whole
+from coterie.runs.store import Store, write_text
 from coterie.runs.workers import one_blas_thread
 
 
@@ -132,8 +132,7 @@ def _finished(path: Path, *, quick: bool) -> Record:
 
 
 def _write(path: Path, record: Record) -> None:
-    text = json.dumps(record, indent=None, separators=(",", ":")) + "\n"
-    write_whole(path, lambda partial: partial.write_text(text, encoding="utf-8"))
+    write_text(path, json.dumps(record, indent=None, separators=(",", ":")) + "\n")
 
 
 def _copy(source: Path, target: Path) -> None:
