@@ -99,7 +99,7 @@ class Policy:
         self._checked_reward: Callable[[Any], float] = checked_reward
         self._draws = Draws(seed)
         self._user_kernel = user_kernel
-        self._arm_ids = arms.ids if arms else ()
+        self.arm_ids = arms.ids if arms else ()
         self._arm_index = dict(arms.index) if arms else {}
         self.pending_model: Model | None = None
         self._tie_kernel: object = None
@@ -423,7 +423,7 @@ class Policy:
         if self.arms is None:
             return self._vectors(candidates)
         if candidates is None:
-            return np.arange(len(self.arms))
+            return np.arange(len(self.arm_ids))
         ids = as_list("candidates", candidates)
         if not ids:
             raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
@@ -454,7 +454,7 @@ class Policy:
         """Counts the decision and returns its record."""
         number, best = self.n_decisions, found.best
         self.n_decisions = number + 1
-        arm = arms[best] if self.arms is None else self._arm_ids[arms.item(best)]
+        arm = arms[best] if self.arms is None else self.arm_ids[arms.item(best)]
         (mean, std), score = found.shown, found.score.item(best)
         return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
 

@@ -1,7 +1,7 @@
 """What people keep: the Bandit, its pending decisions, propensities, saving and explaining."""
 
 from coterie.product.bandit import Bandit
-from coterie.product.decision import Decision
+from coterie.product.decisions import Decision
 from coterie.product.files.replaying import replay
 from coterie.product.files.saving import kept
 from coterie.product.inputs.rewards import read_rewards

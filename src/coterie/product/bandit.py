@@ -20,6 +20,7 @@ from coterie.policies import SpectralSchedule, make_policy
 from coterie.policies.factory.registry import refuse_unknown
 from coterie.policies.policy import as_list
 from coterie.policies.rules.draws import Draws, checked_seed
+from coterie.policies.rules.propensity import check_least, exploration
 from coterie.policies.rules.scores import ScoreFunction
 from coterie.policies.rules.widths import Width
 from coterie.product.bandit_checks import (
@@ -31,7 +32,6 @@ from coterie.product.bandit_checks import (
     checked_memory,
     nothing_to_check,
 )
-from coterie.product.batches import decisions_of
 from coterie.product.changes import (
     Before,
     atomic,
@@ -42,17 +42,14 @@ from coterie.product.changes import (
     survive_forks,
     up_to_date,
 )
-from coterie.product.decision import Decision, decision_number
-from coterie.product.events import RewardEvents
+from coterie.product.decisions import Decision, Ledger, decision_number, decisions_of
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
-from coterie.product.floor import check_least, exploration
 from coterie.product.inputs.arm_inputs import as_arm_pool, with_arms, without_arms
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
-from coterie.product.learned import Learned
-from coterie.product.ledger import Ledger
+from coterie.product.learned import Learned, RewardEvents
 from coterie.product.scoring import score_all
 
 WAIT_FOR_FITS = False  # unless a bandit is told otherwise
@@ -175,8 +172,9 @@ class Bandit:
         survive_forks(self)
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
-        self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
-        self._learned.waits_for_fits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
+        waits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
+        memory = checked_memory(forgetting, window)
+        self._learned = Learned(make, options, graph, as_arm_pool(arms), memory, waits_for_fits=waits)
         if journal is not None:
             self._journal = Journal.begin(checked_path(journal), self)
 
@@ -241,13 +239,14 @@ class Bandit:
             user: One of the graph's users.
             candidates: Ids of arms; none given means every arm that is not retired.
         """
-        row, (columns, shown) = self.graph.index_of(user), self._shown(candidates)
-        self._learned.touched = True  # after all checks: a call that is refused changes nothing
-        if self._learned.needs_refreshing:
+        learned = self._learned
+        row, (columns, shown) = learned.policy.graph.index_of(user), self._shown(candidates)
+        learned.touched = True  # after all checks: a call that is refused changes nothing
+        if learned.stale and learned.needs_refreshing:
             self._relearn()
         if self._pending != "ignore":
-            self._learned.refresh_pending_model(self._ledger)
-        policy = self._learned.policy
+            learned.refresh_pending_model(self._ledger)
+        policy = learned.policy
         number = policy.n_decisions
         scored = policy.consider_rows(row, columns)
         share, place = 0.0, scored.best
@@ -257,7 +256,8 @@ class Bandit:
         means, stds = scored.shown
         column = columns.item(place)
         self._ledger.open(number, user=row, arm=column)
-        self._learned.expect(row, column)
+        if policy.pending_model is not None:
+            learned.expect(row, column)
         return Decision(
             number=number,
             user=policy.graph.user_at(row),
@@ -612,10 +612,11 @@ class Bandit:
 
     def _named(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
         """Returns the candidates' rows and own ids; none given means every arm that is not retired."""
-        if candidates is None:
-            candidates = without_arms(self.arms.ids, self._retired) if self._retired else self.arms.ids
-        rows = self._learned.policy.rows_of(candidates)
-        return rows, list(map(self.arms.ids.__getitem__, rows.tolist()))
+        policy = self._learned.policy
+        if candidates is None and self._retired:
+            candidates = without_arms(self.arms.ids, self._retired)
+        rows = policy.rows_of(candidates)
+        return rows, list(map(policy.arm_ids.__getitem__, rows.tolist()))
 
     def _shown(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
         """Returns rows and ids of the candidates to decide among, or raises if no decision among them is possible."""

@@ -7,7 +7,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.errors import DimensionError, DuplicateIdError, ParameterError, RewardError, listed
 from coterie.errors.checks import check_whole, is_number
-from coterie.product.events import Memory
+from coterie.product.learned import Memory
 
 PENDING = ("ignore", "hallucinate")
 REWARDS = ("real", "binary")

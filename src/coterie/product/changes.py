@@ -43,7 +43,7 @@ class Before:
         learned.touched = False
         self._retired, self._stands = bandit._retired, bandit._clock.stands
         self._learned, self._policy = vars(learned).copy(), vars(learned.policy).copy()
-        self._n_events = len(learned.events)
+        self._n_events = len(learned.events.rewards)
         self._ledger = bandit._ledger.begin()
         self._journal = None if journal is None else journal.end
 
@@ -135,10 +135,11 @@ def _locked(method: Method[P, R], made: Made) -> Method[P, R]:
 
 def _recovered(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recover(bandit)
-    policy = bandit._learned.policy
-    ready = None if policy.pending_fit is None else policy.ready_fit
-    if ready is not None:
-        _committed(bandit, CHANGES["_take_fit"], ready, {})
+    learned = bandit._learned
+    if learned.policy.pending_fit is not None and not learned.waits_for_fits:
+        ready = learned.policy.ready_fit
+        if ready is not None:
+            _committed(bandit, CHANGES["_take_fit"], ready, {})
     return made(bandit, args, kwargs)
 
 

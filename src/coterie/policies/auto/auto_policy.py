@@ -238,7 +238,8 @@ class AutoPolicy(Policy):
         if not given and self.pending_fit is not None:
             self.pending_fit.start()
 
-    def _learn(self, row: int, column: Any, value: float) -> None:
+    def learn(self, row: int, column: Any, value: float) -> None:
+        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
         self.likelihood.learn(self._model, row, column, value, self.centre)
         t, pending = self._model.history.n_observations, self.pending_fit
         if pending is not None:
@@ -257,7 +258,7 @@ class AutoPolicy(Policy):
         checked = [self._checked_reward(value) for value in values]
         self._model.checked_batch(rows, columns, checked)
         for row, column, value in zip(rows, columns, checked, strict=True):
-            self._learn(row, self._model.checked_arm(column), value)
+            self.learn(row, self._model.checked_arm(column), value)
 
     def _last_fit(self) -> int:
         """Returns after how many rewards; in a window that is always full each further reward may be that one again."""

@@ -14,7 +14,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
 from coterie.product.bandit import Bandit
-from coterie.product.decision import Decision
+from coterie.product.decisions import Decision
 from coterie.product.evaluation.logged import Index, Logged
 from coterie.product.files.journal import Steady
 from coterie.product.files.replaying import JournalLines

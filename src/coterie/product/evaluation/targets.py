@@ -15,7 +15,7 @@ from coterie.policies import Policy
 from coterie.product.bandit_checks import check_all_binary
 from coterie.product.evaluation.estimators import ESTIMATORS, Terms, accepted
 from coterie.product.evaluation.logged import Index, Logged, check_rows
-from coterie.product.events import RewardEvents
+from coterie.product.learned import RewardEvents
 
 N_DRAWS = 1000
 CACHED = 2**23  # numbers cached, for logs that show the same candidates again

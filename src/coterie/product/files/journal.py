@@ -30,7 +30,7 @@ from coterie.contracts import VERSION
 from coterie.errors import JournalError
 from coterie.kernels import ArmPool
 from coterie.policies.policy import as_list
-from coterie.product.decision import Decision, decision_number
+from coterie.product.decisions import Decision, decision_number
 from coterie.product.files.atomic import lock
 from coterie.product.inputs.arm_inputs import as_arm_pool
 

@@ -11,7 +11,7 @@ from coterie.errors import CoterieError, JournalError
 from coterie.errors.checks import check_whole
 from coterie.product.bandit import Bandit
 from coterie.product.changes import CHANGES
-from coterie.product.decision import Decision
+from coterie.product.decisions import Decision
 from coterie.product.files.journal import FORMAT, End, Journal, Steady, decisions_in, read, recorded, versions
 from coterie.product.files.saving import load_bandit
 
@@ -73,7 +73,7 @@ def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
         if lines.torn_at is not None:
             warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
         journal.name = lines.name
-        bandit._learned.fits_are_given = False
+        bandit._learned.give_fits(False)
         return journal.opened()
     except OSError as error:
         journal.close()
@@ -108,7 +108,7 @@ class JournalLines:
     def made_again(self, bandit: Bandit, clock: Steady) -> Iterator[list[Decision]]:
         """Makes each change after the bandit was saved once more, and yields the decisions that it gave."""
         start = self._start(bandit._mark)
-        bandit._learned.fits_are_given = True
+        bandit._learned.give_fits(True)
         for line in self._parsed():
             if "opened" in line:
                 self._versions = line["opened"]

@@ -11,8 +11,7 @@ from coterie.models import Model
 from coterie.policies.auto import AutoPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
 from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
-from coterie.product.events import RewardEvents
-from coterie.product.learned import Learned
+from coterie.product.learned import Learned, RewardEvents
 
 SHOWN = 5  # users and arms named in the text; the attributes hold all
 TOLD = 1e-3  # of a std, from which on the text tells what is left over

@@ -8,7 +8,7 @@ from typing import Any
 from coterie.errors import DecisionError, ParameterError
 from coterie.logs.tables import as_whole
 from coterie.product.bandit import Bandit
-from coterie.product.decision import Decision
+from coterie.product.decisions import Decision
 from coterie.product.files.replaying import replay
 from coterie.product.files.saving import kept
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from coterie.errors import ParameterError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.policies.rules.propensity import check_least
 from coterie.product.bandit import Bandit
-from coterie.product.floor import check_least
 from coterie.product.project.checked import Arms, Edges, read_arms, read_edges
 
 BANDIT, APP, README, EDGES, ARMS = "bandit.coterie", "app.py", "README.md", "edges.csv", "arms.csv"

@@ -18,12 +18,13 @@ from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import (
     Propensities,
     argmax_probabilities,
+    check_least,
     epsilon_probabilities,
+    exploration,
     joint_thompson_probabilities,
     thompson_probabilities,
 )
 from coterie.policies.rules.scores import FunctionScore, InNoiseUnits, ucb
-from coterie.product.floor import check_least, exploration
 
 WITHIN = 1e-6
 STAGED = sorted(name for name, recipe in RECIPES.items() if recipe.staged)

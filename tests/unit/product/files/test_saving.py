@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import DecisionError, SavedFileError
 from coterie.models import ENGINES, make_model
-from coterie.policies import Policy
 from coterie.product.bandit import Bandit
 from coterie.product.files.container import FIXED, read_container, write_container
 from hostile import Raw
@@ -161,8 +160,9 @@ def test_loading_learns_nothing_anew(tmp_path: Path, policy: str, monkeypatch: p
     def refuse(*_: Any) -> None:
         raise AssertionError("a reward was learned")
 
-    monkeypatch.setattr(Policy, "learn", refuse)
-    monkeypatch.setattr(Policy, "relearn", refuse)
+    kind = type(bandit._learned.policy)
+    monkeypatch.setattr(kind, "learn", refuse)
+    monkeypatch.setattr(kind, "relearn", refuse)
     again = Bandit.load(tmp_path / "b")
     assert again.predict("ana") == bandit.predict("ana")
     assert again.describe() == bandit.describe()

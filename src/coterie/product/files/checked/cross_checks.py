@@ -7,7 +7,7 @@ import numpy as np
 from coterie.contracts import LARGEST_REWARD
 from coterie.models.agreement import gap_of_rows
 from coterie.models.choose import LARGE_ENGINES, default_options
-from coterie.product.events import Memory
+from coterie.product.learned import Memory
 
 SAME = 1e-7  # of the largest reward
 ACCURACIES = ("eps", "accuracy", "max_work")  # of "sparse", whoever chose it
