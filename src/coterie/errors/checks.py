@@ -3,17 +3,22 @@
 True and False are numbers to Python, and a flag where a number belongs is a mistake: here they are none.
 """
 
+from collections.abc import Iterable, Mapping
 from math import inf, isfinite
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
-from coterie.errors import ParameterError, PrecisionError, RewardError
+from coterie.errors import CandidatesError, KernelError, ParameterError, PrecisionError, RewardError, listed
 
 LARGEST_VARIANCE = 1e4 * LARGEST_REWARD**2  # a prior may guess more than there is
 LARGEST_RATIO = 1e12
+
+
+SAME = 1e-6  # the gap between numbers that were saved and those computed again
 
 
 def is_whole(value: Any, low: float = -inf, high: float = inf) -> bool:
@@ -108,3 +113,33 @@ def check_ratio(max_variance: float, noise_var: float) -> None:
             f"their ratio must not exceed {LARGEST_RATIO:g}: beyond it float64 cannot tell noise from rounding",
             "Raise noise_var or laplacian_ridge, or bring the features or the arm kernel to about 1",
         )
+
+
+def as_list(what: str, values: Any) -> list[Any]:
+    """Returns the values of any iterable but a string, which is one id, and a mapping, half of which would be lost."""
+    if type(values) is list:  # by far the most common, and candidates are read at every decision
+        return values
+    if isinstance(values, Mapping):
+        keys = listed(values) or "nothing"
+        raise CandidatesError(f"{what} are a mapping, with keys {keys}", "they are a list", "Pass a list of its keys")
+    if what == "candidates" and isinstance(values, set | frozenset):
+        rule = "their order decides ties, and a set has none"
+        raise CandidatesError(f"{what} are a {type(values).__name__}", rule, "Pass a list, such as sorted(...)")
+    scalar = isinstance(values, np.ndarray) and values.ndim == 0
+    if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
+        raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")
+    return list(values)
+
+
+def check_same(name: str, held: Any, made: Any) -> None:
+    """Raises if numbers that were saved are not those that the settings give, up to rounding.
+
+    Examples:
+        >>> check_same("noise variance", 0.01, 0.5)
+        Traceback (most recent call last):
+        coterie.errors.KernelError: the noise variance that was saved is off by 0.98; settings, graph and arms give ...
+    """
+    found = gap_of_matrices(np.asarray(held, dtype=np.float64), np.asarray(made, dtype=np.float64))
+    if not found <= SAME:
+        what, rule = f"the {name} that was saved is off by {found:.2g}", "settings, graph and arms give the kernel"
+        raise KernelError(what, rule, "Learn the rewards again")

@@ -1,6 +1,6 @@
 """What do we choose: scores, widths, the named recipes."""
 
-from coterie.policies.adaptation.schedules import SpectralSchedule
+from coterie.policies.adaptation.followers import SpectralSchedule
 from coterie.policies.factory.registry import list_policies, make_policy
 from coterie.policies.policy import Policy
 from coterie.policies.rules.widths import TheoryWidth

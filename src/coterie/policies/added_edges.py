@@ -1,4 +1,4 @@
-"""A change of the graph that a belief can follow without being computed anew."""
+"""Changes of the graph that a posterior can follow at less than the cost of conditioning it again."""
 
 import numpy as np
 import scipy.sparse as sp
@@ -8,6 +8,22 @@ from coterie.kernels import PoolKernel
 from coterie.kernels.links import AddedEdges, GraphCovariance, Link, make_link
 from coterie.models import Model
 from coterie.models.choose import SMALL_GRID
+
+
+def follow_graph(model: Model, before: UserGraph, after: UserGraph, form: GraphCovariance | None) -> bool:
+    """Lets a model follow a change of the graph; returns whether it could. Where it could not, it has not changed.
+
+    Args:
+        model: On the graph as it was.
+        before: That graph.
+        after: The graph as it is.
+        form: What the user covariance is made of, if its changes have a closed form.
+    """
+    if model.follows_graph:
+        change = after.changes_since(before)
+        return change is not None and model.regraph(change)
+    link = link_between(before, after, form, model)
+    return link is not None and model.relink(link)
 
 
 def link_between(before: UserGraph, after: UserGraph, form: GraphCovariance | None, model: Model) -> Link | None:

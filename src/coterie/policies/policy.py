@@ -10,14 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array, Choice, UserId
 from coterie.errors import (
     FAILURES,
     CandidatesError,
     DimensionError,
     FitWarning,
-    KernelError,
     NumericalError,
     ParameterError,
     UnknownArmError,
@@ -25,14 +23,14 @@ from coterie.errors import (
     listed,
     or_similar,
 )
-from coterie.errors.checks import checked_reward
+from coterie.errors.checks import as_list, check_same, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
 from coterie.policies.adaptation.followers import Follower
-from coterie.policies.added_edges import link_between
+from coterie.policies.added_edges import follow_graph
 from coterie.policies.reward_batches import fit_model
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import N_DRAWS, Propensities
@@ -42,7 +40,6 @@ from coterie.policies.rules.widths import Width, WidthRule, checked_width, width
 Index = NDArray[np.intp]
 
 TIE_TOLERANCE = 1e-10
-SAME = 1e-6  # the gap between numbers that were saved and those computed again
 
 
 class Policy:
@@ -299,18 +296,7 @@ class Policy:
         nothing has changed: make a policy on that graph, and let it learn them. On `sparse` any edges may change, at a
         cost that does not depend on the number of users, if the graph was made from this policy's by edits.
         """
-        if self._model.follows_graph:
-            return self._regraph(graph)
-        link = link_between(self.graph, graph, self._form(), self._model) if self.collapses else None
-        if link is None or not self._model.relink(link):
-            return False
-        self._take_graph(graph)
-        self.pending_model = None
-        return True
-
-    def _regraph(self, graph: UserGraph) -> bool:
-        change = graph.changes_since(self.graph) if self.collapses else None
-        if change is None or not self._model.regraph(change):
+        if not (self.collapses and follow_graph(self._model, self.graph, graph, self._form())):
             return False
         self._take_graph(graph)
         self.pending_model = None
@@ -542,33 +528,3 @@ def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: An
         raise DimensionError(
             f"a model of {n_arms or 'no pool of'} arms with {arms!r}", "they are the same arms", "Make the model anew"
         )
-
-
-def as_list(what: str, values: Any) -> list[Any]:
-    """Returns the values of any iterable but a string, which is one id, and a mapping, half of which would be lost."""
-    if type(values) is list:  # by far the most common, and candidates are read at every decision
-        return values
-    if isinstance(values, Mapping):
-        keys = listed(values) or "nothing"
-        raise CandidatesError(f"{what} are a mapping, with keys {keys}", "they are a list", "Pass a list of its keys")
-    if what == "candidates" and isinstance(values, set | frozenset):
-        rule = "their order decides ties, and a set has none"
-        raise CandidatesError(f"{what} are a {type(values).__name__}", rule, "Pass a list, such as sorted(...)")
-    scalar = isinstance(values, np.ndarray) and values.ndim == 0
-    if isinstance(values, str | bytes) or scalar or not isinstance(values, Iterable):
-        raise CandidatesError(f"{what} are {values!r}", "they are a list", f"Pass [{values!r}]")
-    return list(values)
-
-
-def check_same(name: str, held: Any, made: Any) -> None:
-    """Raises if numbers that were saved are not those that the settings give, up to rounding.
-
-    Examples:
-        >>> check_same("noise variance", 0.01, 0.5)
-        Traceback (most recent call last):
-        coterie.errors.KernelError: the noise variance that was saved is off by 0.98; settings, graph and arms give ...
-    """
-    found = gap_of_matrices(np.asarray(held, dtype=np.float64), np.asarray(made, dtype=np.float64))
-    if not found <= SAME:
-        what, rule = f"the {name} that was saved is off by {found:.2g}", "settings, graph and arms give the kernel"
-        raise KernelError(what, rule, "Learn the rewards again")

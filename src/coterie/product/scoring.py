@@ -8,10 +8,9 @@ import numpy as np
 
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import ParameterError
-from coterie.errors.checks import check_whole
+from coterie.errors.checks import as_list, check_whole
 from coterie.models.base import Index
 from coterie.policies import Policy
-from coterie.policies.policy import as_list
 from coterie.product.files.atomic import not_written, replacing
 from coterie.product.inputs.rewards import parquet
 

@@ -16,7 +16,7 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import Policy, SpectralSchedule, make_policy
 from coterie.policies.factory.recipes import RECIPES
-from coterie.policies.online.learner import Chosen
+from coterie.policies.online import Chosen
 from coterie.problems import Round, World
 from coterie.runs.entries import LearnerSettings
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from coterie.errors import SettingError
 from coterie.logs import Log
-from coterie.policies.online.learner import LEVELS
+from coterie.policies.online import LEVELS
 from coterie.problems.recorded import can_ask_for_positives
 from coterie.runs.study import Study, study_from
 from coterie.runs.worlds import LogSettings, log_of

@@ -33,7 +33,7 @@ from coterie.contracts import VERSION
 from coterie.errors import StoreError
 from coterie.errors.extras import require_extra
 from coterie.kernels import Heat, SpectralRBF
-from coterie.policies.adaptation.schedules import SpectralSchedule
+from coterie.policies.adaptation.followers import SpectralSchedule
 from coterie.policies.adaptation.similarity import LearnedSimilarity
 from coterie.product.files.atomic import UNFINISHED, lock, replacing
 from coterie.runs.learners import found_method

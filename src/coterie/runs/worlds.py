@@ -13,8 +13,7 @@ from coterie.errors import SettingError, listed, or_similar
 from coterie.kernels import ArmPool
 from coterie.logs import Log, read_log
 from coterie.logs.originals import LOADERS, ORIGINS
-from coterie.policies.online import MostHits, OnlineFeatures
-from coterie.policies.online.learner import LEVELS
+from coterie.policies.online import LEVELS, MostHits, OnlineFeatures
 from coterie.problems import Problem, Round, WorldSettings, draw_rounds, draw_world, settings_as_dict
 from coterie.problems.recorded import Negatives, OnePositive, Replay
 from coterie.problems.setting_rules import Rule, choice, whole

@@ -12,7 +12,7 @@ from coterie.contracts import Array
 from coterie.graphs import make_graph
 from coterie.models import Model
 from coterie.models.engines.groups import GroupsModel
-from coterie.policies.adaptation.estimates import Estimates
+from coterie.policies.adaptation.clusters import Estimates
 from coterie.policies.adaptation.followers import features_of
 
 Index = NDArray[np.intp]

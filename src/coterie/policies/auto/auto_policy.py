@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import FAILURES, ParameterError
+from coterie.errors.checks import check_same
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
@@ -26,7 +27,7 @@ from coterie.policies.auto.likelihood import GaussianLikelihood, fitted
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import Prior
 from coterie.policies.auto.statistics import is_constant
-from coterie.policies.policy import Policy, check_same
+from coterie.policies.policy import Policy
 from coterie.policies.reward_batches import condition_on, gathered
 
 KEPT = tuple(name for name in Hyper._fields if name != "graph")  # of hyperparameters, when the graph changes

@@ -4,15 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from coterie.errors import UnknownNameError, listed, or_similar
+from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
-from coterie.kernels.arm_features import MAX_FEATURES
+from coterie.kernels import AllOnes, ArmKernel, ArmPool, Green, Independent, Linear, UserKernel
+from coterie.kernels.arm_features import MAX_FEATURES, MOST_EIGEN
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
 from coterie.models.memory import check_users_fit
 from coterie.models.sparse_choice import GraphSizes, choose_sparse
+from coterie.policies.adaptation.joined_clusters import ALL_JOINED
 
 FEATURE_OPTIONS = ("feature_error", "max_features")
 
@@ -83,3 +85,41 @@ def feature_options(engine: str, given: Mapping[str, Any] | None) -> tuple[dict[
             )
     features = {name: given[name] for name in FEATURE_OPTIONS if name in given}
     return features, {name: value for name, value in given.items() if name not in FEATURE_OPTIONS}
+
+
+Labels = NDArray[np.int64]
+
+
+def suited_groups(engine: str, users: UserKernel, graph: UserGraph, arms: ArmPool | None) -> tuple[str, str]:
+    """Returns "groups" if "auto" is to mean that, and why; else the engine asked for.
+
+    Up to 2,000 users and 2,000 arms the exact engines have matrices over both.
+
+    Examples:
+        >>> from coterie.graphs import make_graph
+        >>> suited_groups("auto", AllOnes(), make_graph("empty", 3_000), ArmPool(np.eye(2)))
+        ('groups', '; a matrix over all 3000 users, or over all 2 arms, is spared')
+        >>> suited_groups("auto", AllOnes(), make_graph("empty", 300), ArmPool(np.eye(2)))
+        ('auto', '')
+    """
+    many = graph.n_users > ALL_JOINED or (arms is not None and len(arms) > MOST_EIGEN)
+    if engine != "auto" or arms is None or not many or not isinstance(users, AllOnes | Independent):
+        return engine, ""
+    return "groups", f"; a matrix over all {graph.n_users} users, or over all {len(arms)} arms, is spared"
+
+
+def group_labels(users: UserKernel, graph: UserGraph, arms: ArmPool | None) -> Labels:
+    """Returns the group of each user: one for everybody, or one each.
+
+    Raises:
+        ParameterError: If users are not in groups, or there is no pool.
+    """
+    if arms is not None and isinstance(users, AllOnes):
+        return np.zeros(graph.n_users, dtype=np.int64)
+    if arms is not None and isinstance(users, Independent):
+        return np.arange(graph.n_users)
+    raise ParameterError(
+        f"engine 'groups' was asked for with {users!r} and {arms!r}",
+        "it knows users who are pooled, alone or in clusters (AllOnes, Independent, 'club'), and a pool of arms",
+        "Pass arms=ArmPool(...) and one of these, or use another engine",
+    )

@@ -16,12 +16,11 @@ from coterie.models.choose import LARGE_ENGINES, only_limit
 from coterie.models.engines.local import LocalModel
 from coterie.models.memory import check_users_fit
 from coterie.policies.adaptation.clusters import Clusters
-from coterie.policies.adaptation.followers import Follower, ScheduledNoise
+from coterie.policies.adaptation.followers import Follower, ScheduledNoise, SpectralSchedule
 from coterie.policies.adaptation.joined_clusters import JoinedClusters, joined_at_first
-from coterie.policies.adaptation.schedules import SpectralSchedule
 from coterie.policies.adaptation.similarity import LearnedSimilarity
 from coterie.policies.auto import AutoPolicy, make_auto_policy
-from coterie.policies.factory.group_engine import group_labels
+from coterie.policies.factory.engine_choice import group_labels
 from coterie.policies.factory.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 

@@ -10,10 +10,9 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
 from coterie.models.memory import check_users_fit
-from coterie.policies.adaptation.schedules import SpectralSchedule
+from coterie.policies.adaptation.followers import SpectralSchedule
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
-from coterie.policies.factory.engine_choice import feature_options, suited_engine
-from coterie.policies.factory.group_engine import suited_groups
+from coterie.policies.factory.engine_choice import feature_options, suited_engine, suited_groups
 from coterie.policies.factory.ingredients import (
     auto_maker,
     check_types,

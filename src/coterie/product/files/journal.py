@@ -28,8 +28,8 @@ import scipy
 
 from coterie.contracts import VERSION
 from coterie.errors import JournalError
+from coterie.errors.checks import as_list
 from coterie.kernels import ArmPool
-from coterie.policies.policy import as_list
 from coterie.product.decisions import Decision, decision_number
 from coterie.product.files.atomic import lock
 from coterie.product.inputs.arm_inputs import as_arm_pool
