@@ -253,14 +253,6 @@ def test_a_copy_goes_on_as_the_original_would(engine: str, again: Any, graph: ct
     np.testing.assert_array_equal(twin.predict("ana"), policy.predict("ana"))
 
 
-@pytest.mark.parametrize("name", sorted(RECIPES))
-def test_every_policy_can_be_copied(name: str, graph: ct.UserGraph, arms: ct.ArmPool) -> None:
-    policy = ct.make_policy(name, graph=graph, arms=arms)
-    policy.update("ana", "song-1", 1.0)
-    twin = pickle.loads(pickle.dumps(policy))
-    assert [twin.select("bo").arm for _ in range(5)] == [policy.select("bo").arm for _ in range(5)]
-
-
 def test_a_choice_names_the_pools_own_ids(graph: ct.UserGraph, arms: ct.ArmPool) -> None:
     policy = ct.make_policy("lk-gp-ucb", graph=graph, arms=arms)
     choice = policy.select(np.str_("ana"), np.array(["song-3"]))

@@ -13,7 +13,11 @@ import pytest
 
 import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError
+from coterie.kernels import PoolKernel
+from coterie.models import History, make_model
 from coterie.policies.auto import AutoPolicy, likelihood
+from coterie.policies.auto.fits import Found, PendingFit
+from coterie.policies.auto.parts import Hyper
 
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))
 
@@ -267,3 +271,42 @@ def test_a_process_that_ends_lets_its_fit_come_to_an_end_first(tmp_path: Path) -
     )
     ended = subprocess.run([sys.executable, str(script)], check=False, capture_output=True, text=True)
     assert (ended.returncode, ended.stdout) == (0, "[]\n")
+
+
+# A fit by itself
+
+
+STARTED = Hyper(-1.0, -2.0, -1.5, -0.5, 0.3, 0.2, -2.0, -2.0)
+
+
+def test_a_pending_fit_learns_every_reward_and_raises_what_went_wrong() -> None:
+    model, found = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0), Found(STARTED, 0.5)
+    pending = PendingFit(8, 9, History().state(), lambda: found, lambda *_: model)
+    assert pending.found() == found
+    pending.follow((0, 0, 2.0))
+    taken, made = pending.finish()
+    assert made is not None
+    assert (taken, made.n_observations, made.history.means) == (found, 1, [1.5])
+    broken = PendingFit(8, 9, History().state(), lambda: 1 // 0, lambda *_: model)  # type: ignore[arg-type, return-value]
+    with pytest.raises(ZeroDivisionError):
+        broken.found()
+    with pytest.raises(ZeroDivisionError):
+        broken.finish()
+
+
+def test_in_a_forked_process_a_fit_starts_again_and_comes_to_the_same() -> None:
+    def find() -> Found:
+        started.append(1)
+        return Found(STARTED, 0.0)
+
+    started: list[int] = []
+    make = PoolKernel(np.eye(1), np.eye(3))
+    pending = PendingFit(8, 9, History().state(), find, lambda *_: make_model(make, noise_var=1.0))
+    pending.follow((0, 1, 1.0))
+    pending.finish()
+    pending._process = -1  # as a child sees it, where no thread is left
+    pending.follow((0, 2, 3.0))
+    _, made = pending.finish()
+    assert made is not None
+    assert (made.history.arms, made.history.means) == ([1, 2], [1.0, 3.0])
+    assert started == [1, 1]

@@ -1,7 +1,6 @@
 """Fits on graphs of any size: the same as on the whole where that is looked at, near it where it is sampled."""
 
 from math import exp
-from typing import Any
 
 import numpy as np
 import pytest
@@ -9,11 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import coterie as ct
-from coterie.kernels import PoolKernel
-from coterie.models import History, make_model
+from coterie.models import History
 from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.fits import Found, PendingFit
 from coterie.policies.auto.parts import Hyper, lanczos_density
 from coterie.policies.auto.sampling import (
     BLOCK_PAIRS,
@@ -133,40 +130,3 @@ def test_few_pairs_are_one_sample_and_samples_go_on_where_nobody_near_has_reward
     assert len(only.rows) == len(few)
     many = draw_samples(graph, history(graph, 900), np.random.default_rng(0))
     assert [len(each.rows) for each in many] == [BLOCK_PAIRS] * 3  # as many as the pairs are worth
-
-
-def state(size: int = 0) -> dict[str, Any]:
-    return history(GRAPH, size).state()
-
-
-def test_a_pending_fit_learns_every_reward_and_raises_what_went_wrong() -> None:
-    model, found = make_model(PoolKernel(np.eye(1), np.eye(1)), noise_var=1.0), Found(HYPER, 0.5)
-    pending = PendingFit(8, 9, state(), lambda: found, lambda *_: model)
-    assert pending.found() == found
-    pending.follow((0, 0, 2.0))
-    taken, made = pending.finish()
-    assert made is not None
-    assert (taken, made.n_observations, made.history.means) == (found, 1, [1.5])
-    broken = PendingFit(8, 9, state(), lambda: 1 // 0, lambda *_: model)  # type: ignore[arg-type, return-value]
-    with pytest.raises(ZeroDivisionError):
-        broken.found()
-    with pytest.raises(ZeroDivisionError):
-        broken.finish()
-
-
-def test_in_a_forked_process_a_fit_starts_again_and_comes_to_the_same() -> None:
-    def find() -> Found:
-        started.append(1)
-        return Found(HYPER, 0.0)
-
-    started: list[int] = []
-    make = PoolKernel(np.eye(1), np.eye(3))
-    pending = PendingFit(8, 9, state(), find, lambda *_: make_model(make, noise_var=1.0))
-    pending.follow((0, 1, 1.0))
-    pending.finish()
-    pending._process = -1  # as a child sees it, where no thread is left
-    pending.follow((0, 2, 3.0))
-    _, made = pending.finish()
-    assert made is not None
-    assert (made.history.arms, made.history.means) == ([1, 2], [1.0, 3.0])
-    assert started == [1, 1]
