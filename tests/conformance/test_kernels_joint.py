@@ -67,11 +67,14 @@ def test_arms_alone_have_a_kernel_too(kernel: JointKernel) -> None:
     assert np.linalg.eigvalsh(of_arms)[0] >= -1e-10 * np.trace(of_arms)
 
 
-@every_joint
-def test_variances_of_users_are_stated_one_by_one_and_all_at_once(kernel: JointKernel) -> None:
-    variances = kernel.user_variances()
-    assert variances.shape == (kernel.n_users,)
-    assert [kernel.user_variance(user) for user in range(kernel.n_users)] == pytest.approx(variances.tolist())
+@every_covariance
+def test_the_variance_of_a_user_bounds_that_of_their_pairs_from_below(name: str) -> None:
+    kernel = JOINT_KERNELS[name]()
+    (users, arms), whole = pairs(kernel), gram(kernel)
+    low = np.array([kernel.user_variance(user) for user in users.tolist()]) * kernel.arm_diag(arms)
+    assert np.all(low <= whole.diagonal() * (1 + 1e-12))
+    if kernel.only_engine is None:
+        np.testing.assert_allclose(low, whole.diagonal(), rtol=1e-12)
 
 
 @every_joint
@@ -85,7 +88,6 @@ def test_keys_tell_pairs_apart(kernel: JointKernel) -> None:
 def test_the_one_engine_of_a_kernel_exists(kernel: JointKernel) -> None:
     assert kernel.only_engine in {None, *ALL_ENGINES}
     assert bool(kernel.why_only) == (kernel.only_engine is not None)
-    assert not kernel.shares_nothing
 
 
 @every_joint
@@ -94,8 +96,7 @@ def test_another_user_covariance_is_taken_or_refused(kernel: JointKernel) -> Non
     if isinstance(kernel, FreeKernel | PoolKernel) or type(kernel) is EvaluatedPool:
         other = kernel.with_user_cov(alone)
         assert type(other) is type(kernel)
-        assert other.shares_nothing
-        np.testing.assert_array_equal(other.user_variances(), alone.diagonal())
+        assert [other.user_variance(user) for user in range(kernel.n_users)] == alone.diagonal().tolist()
         return
     with pytest.raises(KernelError, match="another user covariance"):
         kernel.with_user_cov(alone)
