@@ -3,14 +3,20 @@
 import numpy as np
 import pytest
 
+import coterie as ct
 from coterie.kernels import PoolKernel
-from coterie.models import ENGINES, Model, make_model
+from coterie.models import Model
+from engine_cases import ENGINE_NAMES, model_of
+from strategies import Case
+
+RNG = np.random.default_rng(1)
+POOL = ct.ArmPool(RNG.normal(size=(30, 3)))
+GRAM = POOL.features @ POOL.features.T
+CASE = Case(ct.make_graph("ring", 6), POOL, ct.Linear(), PoolKernel(np.eye(6) + 0.5, GRAM + np.eye(30)), 0.1, [])
 
 
 def lived(engine: str, *, peeks: bool) -> Model:
-    rng = np.random.default_rng(1)
-    features = rng.normal(size=(30, 3))
-    model = make_model(PoolKernel(np.eye(6) + 0.5, features @ features.T + np.eye(30)), engine=engine, noise_var=0.1)
+    model, rng = model_of(engine, CASE), np.random.default_rng(2)
     for _ in range(80):
         user, shown = int(rng.integers(6)), rng.permutation(30)[:11]
         model.read(user, shown)
@@ -20,7 +26,7 @@ def lived(engine: str, *, peeks: bool) -> Model:
     return model
 
 
-@pytest.mark.parametrize("engine", sorted(ENGINES))
+@pytest.mark.parametrize("engine", ENGINE_NAMES)
 def test_a_look_leaves_no_trace(engine: str) -> None:
     looked, alone = lived(engine, peeks=True), lived(engine, peeks=False)
     for user in range(6):

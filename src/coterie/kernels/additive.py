@@ -122,21 +122,12 @@ class AdditiveKernel(EvaluatedPool):
         return self.graph.n_users
 
     @property
-    def shares_nothing(self) -> bool:
-        """Whether no two users have anything in common: a graph without edges, and no common part."""
-        return self.graph.n_edges == 0 and self.parts.common == 0
-
-    @property
     def common(self) -> float:
         """What all users' tastes vary by together."""
         return self.parts.common
 
-    def user_variances(self) -> Array:
-        """Returns a lower bound of each user's prior variance: that of the graph part is 1 / (degree + ridge)."""
-        return np.asarray(self.parts.scale / (self._diagonal(self._degrees)) + self.parts.own + self.parts.common)
-
     def user_variance(self, user: int) -> float:
-        """Returns that of one user. O(1)."""
+        """Returns a lower bound of a user's prior variance: that of the graph part is 1 / (degree + ridge). O(1)."""
         diagonal = self._diagonal(self._degrees[user])
         return float(self.parts.scale / diagonal + self.parts.own + self.parts.common)
 

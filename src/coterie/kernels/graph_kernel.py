@@ -114,22 +114,13 @@ class GraphKernel(OnFeatures):
         """Number of users."""
         return len(self.diagonal)
 
-    @property
-    def shares_nothing(self) -> bool:
-        """Whether no two users have anything in common: a graph without edges."""
-        return int(self.weights.nnz) == 0
-
     @cached_property
     def arm_moment(self) -> Array:
         """The mean over the pool of phi_a phi_a', so that the mean variance of arms costs nothing of their number."""
         return np.asarray(self.features.T @ self.features) / len(self.features)
 
-    def user_variances(self) -> Array:
-        """Returns a lower bound of each user's prior variance, 1 / (degree + ridge)."""
-        return np.asarray(1.0 / self.diagonal)
-
     def user_variance(self, user: int) -> float:
-        """Returns that of one user. O(1)."""
+        """Returns a lower bound of a user's prior variance, 1 / (degree + ridge). O(1)."""
         return float(1.0 / self.diagonal[user])
 
     def max_variance(self, met: list[Any]) -> float:

@@ -59,15 +59,6 @@ class GroupKernel(OnFeatures):
         """Number of users."""
         return len(self.labels)
 
-    @property
-    def shares_nothing(self) -> bool:
-        """Whether every user is a group alone."""
-        return len(np.unique(self.labels)) == self.n_users
-
-    def user_variances(self) -> Array:
-        """Returns ones: so large is each user's variance."""
-        return np.ones(self.n_users)
-
     def user_variance(self, user: int) -> float:  # noqa: ARG002 - the same for all
         """Returns 1."""
         return 1.0
@@ -81,10 +72,6 @@ class GroupKernel(OnFeatures):
         raise KernelError(
             "another user covariance was given to a GroupKernel", "its groups stand for it", "Make a kernel anew"
         )
-
-    def with_users_alone(self) -> "GroupKernel":
-        """Returns the same kernel with each user a group alone."""
-        return GroupKernel(np.arange(self.n_users), self.features, feature_error=self.feature_error, kinds=self.kinds)
 
     def groups(self, user: int, arms: Index) -> list[int]:
         """Returns the group of each pair of this user."""

@@ -87,17 +87,8 @@ class JointKernel(ABC):
         """Number of users."""
         return len(self.user_cov)
 
-    @property
-    def shares_nothing(self) -> bool:
-        """Whether no two users have anything in common: a diagonal user covariance."""
-        return int(np.count_nonzero(self.user_cov)) == int(np.count_nonzero(self.user_cov.diagonal()))
-
-    def user_variances(self) -> Array:
-        """Returns the scale of each user's variance before any reward: the diagonal of the user covariance."""
-        return self.user_cov.diagonal()
-
     def user_variance(self, user: int) -> float:
-        """Returns the one of these of a user. O(1)."""
+        """Returns the scale of a user's variance before any reward, or a lower bound of it. O(1)."""
         return float(self.user_cov[user, user])
 
     def max_variance(self, met: list[Any]) -> float:
@@ -111,10 +102,6 @@ class JointKernel(ABC):
     @abstractmethod
     def with_user_cov(self, user_cov: Array) -> Self:
         """Returns the same kernel with other user covariances."""
-
-    def with_users_alone(self) -> "JointKernel":
-        """Returns the same kernel with nothing that users have in common."""
-        return self.with_user_cov(np.diag(self.user_variances()))
 
     @abstractmethod
     def checked_arm(self, arm: Any) -> Any:
@@ -225,6 +212,11 @@ class PoolKernel(OnPool):
     def n_pairs(self) -> int:
         """Number of (user, arm) pairs."""
         return self.n_users * self.n_arms
+
+    @property
+    def shares_nothing(self) -> bool:
+        """Whether no two users have anything in common: a diagonal user covariance."""
+        return int(np.count_nonzero(self.user_cov)) == int(np.count_nonzero(self.user_cov.diagonal()))
 
     def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
         return float(self._arm_variance.max())

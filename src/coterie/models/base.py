@@ -244,9 +244,9 @@ class Model(ABC):
 
         The posterior mean is k' (K + N)^-1 y. O(k^3) for k pairs.
         """
-        rows, alone = (users, arms, counts, user, arm), self.kernel.with_users_alone()
-        found = _reward_weights(self.prior_cross, self.noise_var, *rows)
-        return found, _reward_weights(alone.cross, self.noise_var, *rows)
+        pairs, own = (users, arms, user, arm), np.where(users == user, counts, 0.0)
+        found = _reward_weights(self.prior_cross, self.noise_var, counts, *pairs)
+        return found, _reward_weights(self.kernel.cross, self.noise_var, own, *pairs)
 
     def prior_std(self, user: int, arms: Any = None) -> Array:
         """Returns the std of these arms before any observation."""
@@ -371,7 +371,7 @@ class Model(ABC):
 
 
 def _reward_weights(
-    prior: Callable[..., Array], noise_var: float, users: Index, arms: Index, counts: Array, user: int, arm: int
+    prior: Callable[..., Array], noise_var: float, counts: Array, users: Index, arms: Index, user: int, arm: int
 ) -> Array:
     """Returns the weight of each pair's mean reward in the posterior mean of one pair; 0 where nothing counts."""
     out = np.zeros(len(counts))

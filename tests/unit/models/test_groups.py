@@ -140,8 +140,6 @@ def test_the_kernel_is_the_one_of_the_matrix() -> None:
         kernel.cross_of_user(4, arms, others, theirs), whole.cross_of_user(4, arms, others, theirs)
     )
     np.testing.assert_allclose(kernel.diag(users, arms), whole.diag(users, arms))
-    assert not kernel.shares_nothing
-    assert kernel.with_users_alone().shares_nothing
 
 
 def test_distinct_arms_are_learned_apart_and_twins_together() -> None:
