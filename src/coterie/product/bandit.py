@@ -48,6 +48,7 @@ from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
 from coterie.product.floor import check_least, exploration
 from coterie.product.inputs.arm_inputs import as_arm_pool, with_arms, without_arms
+from coterie.product.inputs.ids import check_ids
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
@@ -176,6 +177,7 @@ class Bandit:
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
         self._learned = Learned(make, options, graph, as_arm_pool(arms), checked_memory(forgetting, window))
+        check_ids((*self.graph.users, *self.arms.ids))
         self._learned.waits_for_fits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
         if journal is not None:
             self._journal = Journal.begin(checked_path(journal), self)
@@ -542,11 +544,13 @@ class Bandit:
             user: A new id.
             friends: Weights by friend, or a list of friends, whose edges then have weight 1.
         """
+        check_ids([user])
         self._change(graph=self.graph.add_user(user, friends)[0])
 
     @journalled
     def add_users(self, users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None]) -> None:
         """Adds several users with their friends, who may be newcomers too, as one change."""
+        check_ids(users)
         self._change(graph=self.graph.add_users(users)[0])
 
     @journalled
@@ -568,6 +572,7 @@ class Bandit:
     def add_arms(self, arms: Any) -> None:
         """Adds arms with their features, which go by name where they had names from the start."""
         new = as_arm_pool(arms)
+        check_ids(new.ids)
         twice = [arm for arm in new.ids if arm in self.arms.index]
         if twice:
             raise ParameterError(

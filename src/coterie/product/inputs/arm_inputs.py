@@ -9,6 +9,7 @@ from coterie.contracts import FEATURE_RULE, ArmId, Array
 from coterie.errors import ArmError, CandidatesError, DuplicateIdError, listed
 from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
+from coterie.product.inputs.ids import ID_RULE
 
 ID_COLUMNS = ("arm", "id")
 
@@ -150,8 +151,7 @@ def _ids(name: str, column: Any) -> list[ArmId]:
     rows: dict[Any, int] = {}
     for row, arm in enumerate(ids):
         if not isinstance(arm, str | int):
-            rule = "ids are texts or whole numbers"
-            raise ArmError(f"column {name!r} of the arms holds {arm!r} at row {row}", rule, "Mend that row")
+            raise ArmError(f"column {name!r} of the arms holds {arm!r} at row {row}", ID_RULE, "Mend that row")
         first = rows.setdefault(arm, row)
         if first != row:
             what = f"column {name!r} of the arms holds {arm!r} at row {first} and at row {row}"
