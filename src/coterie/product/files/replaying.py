@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import CoterieError, JournalError
+from coterie.errors import CoterieError, JournalError, counted
 from coterie.errors.checks import check_whole
 from coterie.product.bandit import Bandit
 from coterie.product.changes import CHANGES
@@ -157,7 +157,7 @@ class JournalLines:
             raise self._wrong(f"change {number}, {call}, cannot be made again ({error})") from error
         then = line.get("gave", [])
         if len(made) != len(then):
-            raise self._wrong(f"change {number} gives {len(made)} decisions and gave {len(then)}")
+            raise self._wrong(f"change {number} gives {counted(len(made), 'decision')} and gave {len(then)}")
         for decision, told in zip(made, then, strict=True):
             self._compare(decision, told)
         return made
