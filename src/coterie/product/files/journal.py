@@ -83,7 +83,7 @@ class Journal:
         path: The file, which is made if it is not there.
 
     Attributes:
-        name: Tells this journal from all others.
+        name: Identifies this journal.
         end: Where it ends.
         is_forked: Whether this is a copy in a child process: the journal is the parent's.
     """
@@ -121,7 +121,7 @@ class Journal:
             with suppress(OSError):  # or a piece of a journal would be in the way of the next try
                 os.ftruncate(journal._handle, 0)
             journal.close()
-            what, rule = f"{str(path)!r} cannot be begun: {error.strerror}", "a journal holds every change"
+            what, rule = f"{str(path)!r} cannot be started: {error.strerror}", "a journal holds every change"
             raise JournalError(what, rule, "Make room, or give another path") from None
 
     def opened(self) -> "Journal":
@@ -239,7 +239,7 @@ def decisions_in(given: Any) -> list[Decision]:
 
 
 def recorded(decision: Decision) -> list[Any]:
-    """Returns what a line tells of a decision."""
+    """Returns what a line has of a decision."""
     return [_plain(decision.arm), decision.mean, decision.std, decision.score]
 
 

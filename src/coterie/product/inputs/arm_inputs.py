@@ -50,7 +50,7 @@ def as_arm_pool(arms: Any) -> ArmPool:
 
 
 def _check_filled(arm: ArmId, row: Any, names: tuple[str, ...] | None) -> None:
-    """Raises and says which feature of the arm is missing; whatever else is odd the pool tells."""
+    """Raises and says which feature of the arm is missing; whatever else is odd the pool refuses."""
     for place, value in enumerate(row if isinstance(row, list | tuple) else ()):
         if value is None:
             what = f"feature {place if names is None else names[place]!r} of arm {arm!r} is None"

@@ -70,13 +70,13 @@ class GraphReport:
         if not self.n_edges:
             return f"There are no edges: users share what all have in common and nothing else ({rewards})."
         gains = {name: self.evidence["graph"] - self.evidence[name] for name in ("none", "permuted")}
-        told = {
+        answers = {
             True: "The graph helps",
             False: "The graph does not help",
             None: "It is not clear yet whether the graph helps",
         }
         return (
-            f"{told[self.helps]}: after {rewards} the log evidence is {gains['none']:+.1f} against no "
+            f"{answers[self.helps]}: after {rewards} the log evidence is {gains['none']:+.1f} against no "
             f"graph and {gains['permuted']:+.1f} against the same graph with users shuffled, each at another's place "
             f"(beyond {CLEAR:g} is clear)."
         )
@@ -86,10 +86,10 @@ class GraphReport:
             return ""
         if not self.shares:
             return "Nothing is learned yet about how much users share."
-        told = ", ".join(
+        shares = ", ".join(
             f"{share:.0%} {words}" for share, words in zip(self.shares[-1][1].values(), _WORDS, strict=True)
         )
-        return f"Of what users like, {told}."
+        return f"Of what users like, {shares}."
 
     def _alike(self) -> str:
         if not self.n_edges:
