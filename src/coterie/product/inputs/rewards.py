@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.errors import InputError, SavedFileError, listed
 from coterie.errors.extras import require_extra
-from coterie.product.inputs.arm_inputs import is_frame, narwhals_for
+from coterie.product.inputs.arm_inputs import eager_frame, is_frame
 
 ROWS = 2**17
 RULE = "rewards are a path, a dataframe, or an iterable of rows or of batches of columns"
@@ -59,7 +59,7 @@ def _of_file(path: Path, names: tuple[str, ...], rows: int) -> Iterator[Any]:
         with pq.ParquetFile(path) as file:
             _check_names(names, file.schema_arrow.names)
             for batch in file.iter_batches(rows, columns=list(names)):
-                yield tuple(_values(batch.column(batch.schema.get_field_index(name))) for name in names)
+                yield tuple(_values(batch.column(name)) for name in names)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -109,21 +109,12 @@ def _of_batch(batch: Any, names: tuple[str, ...]) -> Any:
         _check_names(names, batch)
         return tuple(batch[name] for name in names)
     if is_frame(batch):
-        frame = _eager(batch)
+        frame = eager_frame(batch, "rewards", InputError)
         _check_names(names, frame.columns)
         return tuple(_plain(frame[name]) for name in names)
     if isinstance(batch, tuple | list) and len(batch) == len(names):
         return tuple(batch)
     raise InputError(f"a batch of rewards is a {type(batch).__name__}", RULE, REMEDY)
-
-
-def _eager(batch: Any) -> Any:
-    nw = narwhals_for("rewards")
-    try:
-        return nw.from_native(batch, eager_only=True)
-    except TypeError:
-        what, remedy = f"the rewards are a {type(batch).__name__}", "Collect it first, or pass batches"
-        raise InputError(what, "they are a dataframe in memory that narwhals knows", remedy) from None
 
 
 def _plain(column: Any) -> Any:

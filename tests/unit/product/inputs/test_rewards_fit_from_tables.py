@@ -141,7 +141,7 @@ def test_what_is_no_table_of_rewards_is_refused(tmp_path: Path) -> None:
         make().fit(ct.read_rewards([1]))
     with pytest.raises(InputError, match="rewards are a int"):
         ct.read_rewards(1)
-    with pytest.raises(InputError, match="the rewards are a LazyFrame"):
+    with pytest.raises(InputError, match="the rewards are a lazy LazyFrame"):
         make().fit(ct.read_rewards(pl.LazyFrame(rewards())))
     with pytest.raises(DimensionError, match="2 users, 1 arms and 2 rewards"):
         make().fit([(["user 1", "user 2"], ["tea"], [1.0, 2.0])])
