@@ -168,6 +168,16 @@ def listed(names: Iterable[object], limit: int = 6) -> str:
     return ", ".join(shown[:limit]) + (f", ... ({rest} more)" if rest > 0 else "")
 
 
+def counted(number: int | str, noun: str) -> str:
+    """Returns how many there are of a thing, in the singular if one.
+
+    Examples:
+        >>> counted(1, "trial"), counted(5, "trial")
+        ('1 trial', '5 trials')
+    """
+    return f"{number} {noun}" if str(number) == "1" else f"{number} {noun}s"
+
+
 def or_similar(name: object, known: Iterable[object], otherwise: str) -> str:
     """Returns a remedy that names the known string most like `name`, or `otherwise` if there is none.
 

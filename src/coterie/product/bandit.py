@@ -45,6 +45,7 @@ from coterie.product.decisions import Decision, Ledger, decision_number, decisio
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
 from coterie.product.inputs.arm_inputs import as_arm_pool, with_arms, without_arms
+from coterie.product.inputs.ids import check_ids
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
@@ -174,6 +175,7 @@ class Bandit:
         waits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
         memory = checked_memory(forgetting, window)
         self._learned = Learned(make, options, graph, as_arm_pool(arms), memory, waits_for_fits=waits)
+        check_ids((*self.graph.users, *self.arms.ids))
         if journal is not None:
             self._journal = Journal.begin(checked_path(journal), self)
 
@@ -541,11 +543,13 @@ class Bandit:
             user: A new id.
             friends: Weights by friend, or a list of friends, whose edges then have weight 1.
         """
+        check_ids([user])
         self._change(graph=self.graph.add_user(user, friends)[0])
 
     @journalled
     def add_users(self, users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None]) -> None:
         """Adds several users with their friends, who may be newcomers too, as one change."""
+        check_ids(users)
         self._change(graph=self.graph.add_users(users)[0])
 
     @journalled
@@ -567,6 +571,7 @@ class Bandit:
     def add_arms(self, arms: Any) -> None:
         """Adds arms with their features, which go by name where they had names from the start."""
         new = as_arm_pool(arms)
+        check_ids(new.ids)
         twice = [arm for arm in new.ids if arm in self.arms.index]
         if twice:
             raise ParameterError(

@@ -21,7 +21,7 @@ with require_extra("sklearn", "LaplacianKernelRegressor"):
 
 Index = NDArray[np.intp]
 
-READ_ROWS = 1024  # rows believed at once: bounds what a prediction for a long table holds in memory
+READ_ROWS = 1024  # rows predicted at once: bounds what a prediction for a long table holds in memory
 
 
 class LaplacianKernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -56,7 +56,7 @@ class LaplacianKernelRegressor(RegressorMixin, BaseEstimator):  # type: ignore[m
         >>> rated = np.array([["ana", 0.0], ["ana", 1.0], ["cy", 0.0]], dtype=object)
         >>> regressor = LaplacianKernelRegressor(graph=graph, lengthscale=1.0).fit(rated, [3.0, 5.0, 4.0])
         >>> mean, std = regressor.predict(np.array([["bo", 1.0], ["cy", 9.0]], dtype=object), return_std=True)
-        >>> mean.round(2), std.round(2)      # bo has rated nothing and is told what ana likes; of cy's arm 9 who knows
+        >>> mean.round(2), std.round(2)      # bo has rated nothing and is like ana; cy's arm 9 is like no other
         (array([4.87, 4.  ]), array([0.99, 3.16]))
     """
 

@@ -14,7 +14,7 @@ from coterie.policies import Policy
 from coterie.product.files.atomic import not_written, replacing
 from coterie.product.inputs.rewards import parquet
 
-NUMBERS = 2**22  # means held at once
+BLOCK = 2**22  # means held at once
 Columns = dict[str, Any]
 Progress = Callable[[int, int], None]
 
@@ -29,15 +29,16 @@ def score_all(
     std: bool = False,
     to: str | Path | None = None,
     progress: Progress | None = None,
+    block: int = BLOCK,
 ) -> Columns:
     """Returns the best arms of every user as columns "user", "rank" (from 1), "arm", "mean", and "std" if asked for.
 
     On engine "sparse" the means of a block of users are one product of matrices. A std there is an upper bound from the
-    user's prior and own rewards, which leaves out what others' rewards tell; it takes a local solve for each user,
+    user's prior and own rewards, which leaves out others' rewards; it takes a local solve for each user,
     which the means alone do not. On other engines both are the exact ones, user by user.
 
     Args:
-        policy: What believes.
+        policy: Whose means and stds.
         users: Who to score for; none means everybody.
         arms: What to choose from; none means the whole pool.
         top: How many of the best arms to give for each user, at most.
@@ -45,12 +46,13 @@ def score_all(
         std: Whether to give the std of the best; with "ucb" it is needed and given anyway.
         to: A Parquet file to write, a row group for each block; nothing is then kept, and the columns are empty.
         progress: Called after each block with how many users are done, and how many there are.
+        block: How many means are held in memory at a time.
     """
     scorer = _Scorer(policy, arms, top, by, std)
     rows = np.arange(policy.graph.n_users)
     if users is not None:
         rows = np.array([policy.graph.index_of(user) for user in as_list("users", users)], np.intp)
-    blocks = _told(scorer.blocks(rows), len(rows), progress)
+    blocks = _with_progress(scorer.blocks(rows, block), len(rows), progress)
     if to is None:
         return _joined(list(blocks), scorer.names)
     _write(Path(to), blocks, scorer)
@@ -72,9 +74,9 @@ class _Scorer:
         self._ids: Sequence[Any] = policy.arms.ids
         self.names = ("user", "rank", "arm", "mean") + (("std",) if self._with_std else ())
 
-    def blocks(self, rows: Index) -> Iterator[Columns]:
-        """Returns the columns of one block of users after another."""
-        size = max(NUMBERS // len(self._columns), 1)
+    def blocks(self, rows: Index, block: int) -> Iterator[Columns]:
+        """Yields the columns of one block of users after another, of so many means each."""
+        size = max(block // len(self._columns), 1)
         for start in range(0, len(rows), size):
             yield self._block(rows[start : start + size])
 
@@ -128,7 +130,7 @@ def _best(score: Array, top: int) -> Index:
     return np.take_along_axis(some, order, axis=1)
 
 
-def _told(blocks: Iterator[Columns], n_users: int, progress: Progress | None) -> Iterator[Columns]:
+def _with_progress(blocks: Iterator[Columns], n_users: int, progress: Progress | None) -> Iterator[Columns]:
     done = 0
     for block in blocks:
         yield block

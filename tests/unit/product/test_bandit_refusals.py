@@ -365,7 +365,7 @@ def test_a_journal_that_cannot_begin_or_hold_a_number_is_told(tmp_path: Path, mo
     bandit.learn(0, "a", 1.0)
     assert 10**5000 not in bandit.graph.index
     monkeypatch.setattr("os.write", lambda *_: 3)
-    with pytest.raises(JournalError, match="cannot be begun: No space left"):
+    with pytest.raises(JournalError, match="cannot be started: No space left"):
         make(journal=tmp_path / "other")
 
 

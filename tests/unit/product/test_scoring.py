@@ -31,11 +31,8 @@ def policy(request: pytest.FixtureRequest) -> ct.Policy:
 
 
 @pytest.mark.parametrize("block", [1, 64, 10**6])
-def test_the_best_arms_are_those_of_each_user_alone(
-    policy: ct.Policy, block: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coterie.product.scoring.NUMBERS", block)
-    found = ct.score_all(policy, top=3)
+def test_the_best_arms_are_those_of_each_user_alone(policy: ct.Policy, block: int) -> None:
+    found = ct.score_all(policy, top=3, block=block)
     assert list(found) == ["user", "rank", "arm", "mean"]
     assert found["rank"].tolist() == [1, 2, 3] * 30
     for row, user in enumerate(USERS):
@@ -79,13 +76,10 @@ def test_some_users_and_arms_can_be_asked_for(policy: ct.Policy) -> None:
         ct.score_all(policy, arms=["beer"])
 
 
-def test_a_file_holds_the_same_in_row_groups(
-    policy: ct.Policy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coterie.product.scoring.NUMBERS", 40)
+def test_a_file_holds_the_same_in_row_groups(policy: ct.Policy, tmp_path: Path) -> None:
     kept, told = ct.score_all(policy, top=2, std=True), []
     path = tmp_path / "scores.parquet"
-    left = ct.score_all(policy, top=2, std=True, to=path, progress=lambda *each: told.append(each))
+    left = ct.score_all(policy, top=2, std=True, to=path, progress=lambda *each: told.append(each), block=40)
     assert all(len(column) == 0 for column in left.values())
     table = pq.read_table(path).to_pydict()
     assert {name: list(column) for name, column in kept.items()} == table

@@ -6,6 +6,7 @@ from math import sqrt
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.errors import counted
 from coterie.product.evaluation.estimators import Sample, Terms, effective_size
 from coterie.product.evaluation.intervals import Bootstrapped
 from coterie.product.evaluation.logged import Logged
@@ -30,7 +31,8 @@ def cautions(sample: Sample) -> Iterator[str]:
 def few(what: str, effective: float) -> Iterator[str]:
     """Yields a warning where fewer than 100 effective decisions are left."""
     if effective < FEW:
-        yield f"{what} {effective:.0f} decisions, fewer than {FEW:.0f}: the intervals are likely too narrow."
+        left = counted(f"{effective:.0f}", "decision")
+        yield f"{what} {left}, fewer than {FEW:.0f}: the intervals are likely too narrow."
 
 
 def unreliable(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
@@ -41,8 +43,8 @@ def unreliable(terms: Mapping[str, Terms], rewards: Array) -> Iterator[str]:
     known = Bootstrapped.of(terms[name], np.zeros(0))
     if known.influence.any() and known.dof < LEAST_DOF:
         yield (
-            f"What is known of the error of {name} rests on some {known.dof:.2g} decisions: rare and heavy ones "
-            "may be missing from the log, and its interval may be far off."
+            f"What is known of the error of {name} rests on some {counted(f'{known.dof:.2g}', 'decision')}: rare and "
+            "heavy ones may be missing from the log, and its interval may be far off."
         )
     slack = 1e-9 * float(np.abs(rewards).max())
     if not rewards.min() - slack <= known.value <= rewards.max() + slack:

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Any, TextIO
 
 from coterie.contracts import VERSION
-from coterie.errors import InputError, ParameterError
+from coterie.errors import InputError, ParameterError, counted
 from coterie.logs.plain.reading import read_log
 from coterie.product.evaluation.estimators import ESTIMATORS
 from coterie.product.evaluation.evaluating import compare
@@ -174,14 +174,18 @@ def _check_new(out: Path | None) -> None:
 
 def _check_long(found: Material) -> None:
     if len(found.logged) < FEWEST:
-        problem, rule = f"the log has {len(found.logged)} decisions", f"fewer than {FEWEST} are too few to say anything"
+        problem, rule = (
+            f"the log has {counted(len(found.logged), 'decision')}",
+            f"fewer than {FEWEST} say nothing",
+        )
         raise InputError(problem, rule, "Bring a longer log; hundreds are few")
 
 
 def _opening(path: Path, found: Material) -> Sequence[str]:
     log = found.logged
-    counts = f"{len(log)} decisions for {found.graph.n_users} users ({found.graph.n_edges} edges)"
-    return [f"{path}: {counts}, among {len(found.arms)} arms; mean reward {log.rewards.mean():.4g}.", *found.notes]
+    users, edges = counted(found.graph.n_users, "user"), counted(found.graph.n_edges, "edge")
+    counts = f"{counted(len(log), 'decision')} for {users} ({edges}), among {counted(len(found.arms), 'arm')}"
+    return [f"{path}: {counts}; mean reward {log.rewards.mean():.4g}.", *found.notes]
 
 
 OFTEN = 5.0  # seconds from one line to the next

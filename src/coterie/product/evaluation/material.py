@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coterie.contracts import Array
-from coterie.errors import InputError
+from coterie.errors import InputError, counted
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
@@ -191,6 +191,6 @@ def _notes_of_journal(bandit: Bandit, n_rewards: int, n_made: int, n_kept: int) 
     if bandit.n_decisions > n_rewards:
         yield f"Of {bandit.n_decisions} decisions {n_rewards} have a reward in the journal; the others are left out."
     if n_made > n_kept:
-        yield f"{n_made - n_kept} decisions for users who are gone since are left out."
+        yield f"Left out: {counted(n_made - n_kept, 'decision')} for users who are gone since."
     if n_rewards > n_made:
-        yield f"{n_rewards - n_made} decisions before the snapshot are left out."
+        yield f"Left out: {counted(n_rewards - n_made, 'decision')} before the snapshot."

@@ -4,6 +4,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from math import isnan
 
+from coterie.errors import counted
+
 MEANINGS = {
     "replay": "decisions accepted as the target's",
     "ips": "rewards weighted by propensity",
@@ -104,10 +106,11 @@ def trusted(evaluation: Evaluation) -> list[str]:
 
 
 def _opening(evaluation: Evaluation) -> str:
-    n = evaluation.n_decisions
+    n = counted(evaluation.n_decisions, "decision")
     if evaluation.learning:
-        return f"{evaluation.policy}, learning as it is replayed, on {n} decisions."
-    return f"{evaluation.policy}, frozen after {evaluation.n_fitted} decisions, on the {n} after them."
+        return f"{evaluation.policy}, learning as it is replayed, on {n}."
+    fitted = counted(evaluation.n_fitted, "decision")
+    return f"{evaluation.policy}, frozen after {fitted}, on the {evaluation.n_decisions} after them."
 
 
 def _table(evaluation: Evaluation) -> Iterator[str]:

@@ -1,4 +1,9 @@
-"""Files that are there whole or not at all, whoever else writes them or is killed meanwhile."""
+"""The one atomic write and the one lock: files are there whole or not at all, whoever else writes or is killed.
+
+`replacing(path)` writes a file that takes the place of another at once. `lock(handle, until=...)` waits for the lock of
+an open file, which ends with the process that holds it; `is_at(handle, path)` says whether that file has this name
+still, for another may have been put in its place. `sync_folder` makes a new name last.
+"""
 
 import os
 from collections.abc import Iterator

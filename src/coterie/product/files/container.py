@@ -55,7 +55,7 @@ class Content(NamedTuple):
     Attributes:
         state: The JSON.
         arrays: By name, all in memory: whatever becomes of the file later, they stay.
-        digest: Tells the file from others with anything else in them; from its header, checksums included.
+        digest: Identifies what is in the file: a hash of its header, checksums included.
     """
 
     state: dict[str, Any]
@@ -64,7 +64,7 @@ class Content(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Where an array lies in a file, as the header tells it."""
+    """Where an array lies in a file, as the header has it."""
 
     name: str
     dtype: str
@@ -205,10 +205,10 @@ def _described(header: Any, size: int) -> tuple[dict[str, Any], list[Part]]:
     return header["state"], parts
 
 
-def _part(told: Any, size: int) -> Part:
-    if not isinstance(told, dict) or set(told) | {"order"} != set(Part._fields):
+def _part(given: Any, size: int) -> Part:
+    if not isinstance(given, dict) or set(given) | {"order"} != set(Part._fields):
         raise ValueError("a part of it is not described as parts are")
-    part = Part(**{"order": "C", **told})  # format 1 knows no order
+    part = Part(**{"order": "C", **given})  # format 1 knows no order
     known = all(isinstance(each, str) for each in (part.name, part.dtype, part.order))
     if not known or part.dtype not in DTYPES or part.order not in ("C", "F"):
         raise ValueError(f"its part {part.name!r:.80} has dtype {part.dtype!r:.80} and order {part.order!r:.80}")

@@ -13,41 +13,29 @@ from coterie.contracts import VERSION
 from coterie.errors import SavedFileError
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import not_written, sync_folder
+from coterie.product.files.checked.schema import ARRAYS
 from coterie.product.files.saving import parts_as_saved
 
-STATE, ARRAYS = "state.json", "arrays.npz"
-LARGEST_TABLE = (
-    10_000  # pairs of user and arm up to which the belief is written out: beyond, reading it may take minutes
-)
-PLAIN_ARRAYS = (
-    "graph_starts",
-    "graph_columns",
-    "graph_weights",
-    "features",
-    "event_users",
-    "event_arms",
-    "event_rewards",
-    "pending",
-    "pending_made_at",
-    "settled",
-)
+STATE_FILE, ARRAYS_FILE = "state.json", "arrays.npz"
+LARGEST_TABLE = 10_000  # pairs of user and arm: to predict more may take minutes
 
 
-def export_bandit(bandit: Bandit, folder: Path) -> None:
+def export_bandit(bandit: Bandit, folder: Path, *, largest_table: int = LARGEST_TABLE) -> None:
     """Writes the bandit to a new folder, whole or not at all.
 
     The arrays are one archive and not a file each, so that they cannot be parted from each other, and numpy opens it
-    by name without reading what is not asked for.
+    by name without reading what is not asked for. Means and stds are left out where more pairs than `largest_table`
+    have one.
     """
     if folder.exists() or folder.is_symlink():
         raise _in_the_way(folder)
-    state, arrays = _parts(bandit)
+    state, arrays = _parts(bandit, largest_table)
     partial = folder.with_name(f"{folder.name}.{os.getpid()}-{get_ident()}.partial")  # no other thread's either
     try:
         partial.mkdir()
         text = json.dumps(state, ensure_ascii=False, allow_nan=False, indent=2, default=repr)
-        (partial / STATE).write_text(text + "\n", encoding="utf-8")
-        with (partial / ARRAYS).open("wb") as file:
+        (partial / STATE_FILE).write_text(text + "\n", encoding="utf-8")
+        with (partial / ARRAYS_FILE).open("wb") as file:
             np.savez(file, **arrays)
         _rename(partial, folder)
     except OSError as error:
@@ -69,10 +57,10 @@ def _rename(partial: Path, folder: Path) -> None:
         raise
 
 
-def _parts(bandit: Bandit) -> tuple[dict[str, Any], dict[str, Any]]:
+def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the JSON and the arrays, all of the same moment."""
     with bandit.frozen():
-        belief = _belief(bandit)  # first, for it brings the weights of older rewards up to date
+        belief = _belief(bandit, largest_table)  # first, for it brings the weights of older rewards up to date
         with bandit.frozen() as parts:
             saved, arrays = parts_as_saved(bandit, parts)
     counts = {
@@ -84,13 +72,13 @@ def _parts(bandit: Bandit) -> tuple[dict[str, Any], dict[str, Any]]:
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
     state = {"coterie": VERSION, "counts": counts, **plain, "belief_is_exported": bool(belief)}
-    return state, {name: arrays[name] for name in PLAIN_ARRAYS} | belief
+    return state, {name: arrays[name] for name in ARRAYS} | belief
 
 
-def _belief(bandit: Bandit) -> dict[str, Any]:
+def _belief(bandit: Bandit, largest_table: int) -> dict[str, Any]:
     """Returns mean and std, a row for each user and a column for each arm; nothing where the table would be large."""
     users, arms = bandit.graph.users, bandit.arms.ids
-    if len(users) * len(arms) > LARGEST_TABLE:
+    if len(users) * len(arms) > largest_table:
         return {}
     table = np.array([list(bandit.predict(user, arms).values()) for user in users])
     return {"belief_mean": table[:, :, 0], "belief_std": table[:, :, 1]}

@@ -33,6 +33,7 @@ from coterie.kernels import ArmPool
 from coterie.product.decisions import Decision, decision_number
 from coterie.product.files.atomic import lock
 from coterie.product.inputs.arm_inputs import as_arm_pool
+from coterie.product.inputs.ids import ID_RULE, check_ids
 
 if TYPE_CHECKING:
     from coterie.product.bandit import Bandit
@@ -82,7 +83,7 @@ class Journal:
         path: The file, which is made if it is not there.
 
     Attributes:
-        name: Tells this journal from all others.
+        name: Identifies this journal.
         end: Where it ends.
         is_forked: Whether this is a copy in a child process: the journal is the parent's.
     """
@@ -107,8 +108,6 @@ class Journal:
     @classmethod
     def begin(cls, path: Path, bandit: "Bandit") -> "Journal":
         """Returns the new journal of a bandit, or raises if there is one in its place."""
-        for each in (*bandit.graph.users, *bandit.arms.ids):
-            _plain(each)
         journal = cls(path)
         if journal.end.n_bytes:
             journal.close()
@@ -122,7 +121,7 @@ class Journal:
             with suppress(OSError):  # or a piece of a journal would be in the way of the next try
                 os.ftruncate(journal._handle, 0)
             journal.close()
-            what, rule = f"{str(path)!r} cannot be begun: {error.strerror}", "a journal holds every change"
+            what, rule = f"{str(path)!r} cannot be started: {error.strerror}", "a journal holds every change"
             raise JournalError(what, rule, "Make room, or give another path") from None
 
     def opened(self) -> "Journal":
@@ -240,7 +239,7 @@ def decisions_in(given: Any) -> list[Decision]:
 
 
 def recorded(decision: Decision) -> list[Any]:
-    """Returns what a line tells of a decision."""
+    """Returns what a line has of a decision."""
     return [_plain(decision.arm), decision.mean, decision.std, decision.score]
 
 
@@ -297,7 +296,10 @@ def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
         return None if value is None else as_list(name, value)
     if call in TAKES_ARMS:
         return as_arm_pool(list(value) if isinstance(value, Iterator) else value)
-    return _plain(value) if (call, name) == ("add_user", "user") else value
+    if (call, name) == ("add_user", "user"):
+        check_ids([value])
+        return _plain(value)
+    return value
 
 
 def _plain(value: Any) -> Any:
@@ -305,6 +307,4 @@ def _plain(value: Any) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | int | float):
         return plain
-    raise JournalError(
-        f"{value!r} cannot be written to a journal", "ids are texts or whole numbers, and values numbers", "Use such"
-    )
+    raise JournalError(f"{value!r} cannot be written to a journal", f"{ID_RULE}, and values numbers", "Use such")

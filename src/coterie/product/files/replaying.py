@@ -7,7 +7,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import CoterieError, JournalError
+from coterie.errors import CoterieError, JournalError, counted
 from coterie.errors.checks import check_whole
 from coterie.product.bandit import Bandit
 from coterie.product.changes import CHANGES
@@ -52,7 +52,7 @@ def replay(snapshot: str | Path, journal: str | Path, *, decision: int) -> Decis
 
 
 def load_with_journal(path: Path, journal: Path, *, clock: Callable[[], float]) -> Bandit:
-    """Returns the bandit of a file after the changes that its journal tells of since, which then goes on."""
+    """Returns the bandit of a file after the changes in its journal since, which then goes on."""
     steady = Steady(clock, stands=True)
     bandit = load_bandit(path, clock=steady)
     if not journal.exists() or not journal.stat().st_size:
@@ -157,9 +157,9 @@ class JournalLines:
             raise self._wrong(f"change {number}, {call}, cannot be made again ({error})") from error
         then = line.get("gave", [])
         if len(made) != len(then):
-            raise self._wrong(f"change {number} gives {len(made)} decisions and gave {len(then)}")
-        for decision, told in zip(made, then, strict=True):
-            self._compare(decision, told)
+            raise self._wrong(f"change {number} gives {counted(len(made), 'decision')} and gave {len(then)}")
+        for decision, before in zip(made, then, strict=True):
+            self._compare(decision, before)
         return made
 
     def _compare(self, decision: Decision, then: list[Any]) -> None:
@@ -167,8 +167,8 @@ class JournalLines:
         now = recorded(decision)
         slack = ROUNDING * max(abs(number) for number in now[1:])
         same = [now[0] == then[0], *(abs(a - b) <= slack for a, b in zip(now[1:], then[1:], strict=True))]
-        told = zip(("arm", "mean", "std", "score"), now, then, same, strict=True)
-        odd = [f"{what} is {a!r} and was {b!r}" for what, a, b, equal in told if not equal]
+        compared = zip(("arm", "mean", "std", "score"), now, then, same, strict=True)
+        odd = [f"{what} is {a!r} and was {b!r}" for what, a, b, equal in compared if not equal]
         if odd:
             here = versions()
             other = [f"{name} {old}, not {here[name]}" for name, old in self._versions.items() if here[name] != old]

@@ -29,13 +29,11 @@ def save_bandit(bandit: Bandit, path: Path) -> None:
     with bandit.frozen() as parts:
         options = parts["settings"]["options"]
         odd = [name for name, value in options.items() if not _is_plain(value)]
-        ids = [each for each in (*bandit.graph.users, *bandit.arms.ids) if not isinstance(each, str | int)]
-        if odd or ids:
-            what = f"option {odd[0]!r} is {options[odd[0]]!r}" if odd else f"id {ids[0]!r} is neither text nor number"
+        if odd:
             raise SavedFileError(
-                f"the bandit cannot be saved: {what}",
-                "ids are str or int, and options are numbers, texts, true or false, or tables of such",
-                "Use such ids and options, or keep the rewards and learn them again",
+                f"the bandit cannot be saved: option {odd[0]!r} is {options[odd[0]]!r}",
+                "options that can be saved are numbers, texts, true or false, or tables of such",
+                "Use such options, or keep the rewards and learn them again",
             )
         write_container(path, *parts_as_saved(bandit, parts))
 

@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import FEATURE_RULE, ArmId, Array
-from coterie.errors import ArmError, CandidatesError, DuplicateIdError, listed
+from coterie.errors import ArmError, CandidatesError, DuplicateIdError, InputError, listed
 from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
+from coterie.product.inputs.ids import ID_RULE
 
 ID_COLUMNS = ("arm", "id")
 
@@ -49,7 +50,7 @@ def as_arm_pool(arms: Any) -> ArmPool:
 
 
 def _check_filled(arm: ArmId, row: Any, names: tuple[str, ...] | None) -> None:
-    """Raises and says which feature of the arm is missing; whatever else is odd the pool tells."""
+    """Raises and says which feature of the arm is missing; whatever else is odd the pool refuses."""
     for place, value in enumerate(row if isinstance(row, list | tuple) else ()):
         if value is None:
             what = f"feature {place if names is None else names[place]!r} of arm {arm!r} is None"
@@ -106,7 +107,7 @@ def pool_from_frame(arms: Any) -> ArmPool:
         >>> pool.feature_names
         ('hot', 'sweet')
     """
-    columns = _columns(arms)
+    columns = {column.name: column for column in eager_frame(arms, "arms", ArmError).iter_columns()}
     named = [name for name in columns if name in ID_COLUMNS]
     if len(named) > 1:
         raise ArmError("there are columns 'arm' and 'id'", "one of them holds the ids", "Drop or rename the other")
@@ -120,25 +121,24 @@ def pool_from_frame(arms: Any) -> ArmPool:
     return ArmPool(features, ids=ids, feature_names=columns)
 
 
-def _columns(arms: Any) -> dict[Any, Any]:
-    """Returns the columns by their names, or raises if this is no dataframe in memory."""
-    nw = narwhals_for()
+def eager_frame(native: Any, what: str, error: type[InputError]) -> Any:
+    """Returns a dataframe as narwhals has it, or raises if this is none in memory."""
+    nw = narwhals_for(what)
     try:
-        frame = nw.from_native(arms, pass_through=True)
+        frame = nw.from_native(native, pass_through=True)
     except nw.exceptions.DuplicateError:
-        raise ArmError(
-            "the dataframe of arms has two columns of one name", "columns have names of their own", "Rename one"
-        ) from None
+        problem = f"the dataframe of {what} has two columns of one name"
+        raise error(problem, "columns have names of their own", "Rename one") from None
     if isinstance(frame, nw.LazyFrame):
-        what, remedy = f"the arms are a lazy {type(arms).__name__}", "Collect it first"
-        raise ArmError(what, "they are a dataframe in memory", remedy)
+        problem = f"the {what} are a lazy {type(native).__name__}"
+        raise error(problem, "they are a dataframe in memory", "Collect it first")
     if not isinstance(frame, nw.DataFrame):
-        what = f"the arms are a {type(arms).__name__}, which has columns but is no dataframe that narwhals knows"
-        raise ArmError(what, "they are a dataframe, a mapping or an array", "Pass one of these")
-    return {column.name: column for column in frame.iter_columns()}
+        problem = f"the {what} are a {type(native).__name__}, which has columns but is no dataframe that narwhals knows"
+        raise error(problem, "they are a dataframe, a mapping or an array", "Pass one of these")
+    return frame
 
 
-def narwhals_for(what: str = "arms") -> Any:
+def narwhals_for(what: str) -> Any:
     """Returns narwhals, or says which extra brings it."""
     with require_extra("data", f"a dataframe of {what}", otherwise="or pass a mapping or an array"):
         import narwhals
@@ -150,8 +150,7 @@ def _ids(name: str, column: Any) -> list[ArmId]:
     rows: dict[Any, int] = {}
     for row, arm in enumerate(ids):
         if not isinstance(arm, str | int):
-            rule = "ids are texts or whole numbers"
-            raise ArmError(f"column {name!r} of the arms holds {arm!r} at row {row}", rule, "Mend that row")
+            raise ArmError(f"column {name!r} of the arms holds {arm!r} at row {row}", ID_RULE, "Mend that row")
         first = rows.setdefault(arm, row)
         if first != row:
             what = f"column {name!r} of the arms holds {arm!r} at row {first} and at row {row}"
@@ -161,7 +160,7 @@ def _ids(name: str, column: Any) -> list[ArmId]:
 
 def _check_index(arms: Any) -> None:
     """Raises if the rows of pandas are named by an index, for numbering them would lose what may be the ids."""
-    nw = narwhals_for()
+    nw = narwhals_for("arms")
     index = nw.maybe_get_index(nw.from_native(arms))
     if index is not None and list(index) != list(range(len(index))):
         raise ArmError(
@@ -173,7 +172,7 @@ def _check_index(arms: Any) -> None:
 
 def _numbers(name: Any, column: Any) -> Array:
     """Returns a column of finite numbers, or raises and says where it is not."""
-    if not (column.dtype.is_numeric() or column.dtype == narwhals_for().Boolean):
+    if not (column.dtype.is_numeric() or column.dtype == narwhals_for("arms").Boolean):
         held = f", such as {column.to_list()[0]!r}" if len(column) else ""
         raise ArmError(
             f"column {name!r} of the arms is of type {column.dtype}{held}",

@@ -1,6 +1,7 @@
-"""Tables of rewards, batch by batch: a Parquet file, a dataframe, or any iterable of batches of columns."""
+"""Tables of rewards, batch by batch: a Parquet file, a dataframe, or any iterable of rows or of batches of columns."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -8,35 +9,41 @@ import numpy as np
 
 from coterie.errors import InputError, SavedFileError, listed
 from coterie.errors.extras import require_extra
-from coterie.product.inputs.arm_inputs import is_frame, narwhals_for
+from coterie.product.inputs.arm_inputs import eager_frame, is_frame
 
 ROWS = 2**17
-NAMES = ("user", "arm", "reward")
+RULE = "rewards are a path, a dataframe, or an iterable of rows or of batches of columns"
+REMEDY = "Pass a dataframe, rows [('ana', 'tea', 1.0)], or batches [(users, arms, rewards)]"
 
 
-def read_rewards(source: Any, *, user: str = "user", arm: str = "arm", reward: str = "reward") -> Iterator[Any]:
+def read_rewards(
+    source: Any, *, user: str = "user", arm: str = "arm", reward: str = "reward", rows: int = ROWS
+) -> Iterator[Any]:
     """Returns batches of three columns, users, arms and rewards, for `fit`; a file is never held whole.
 
     Args:
-        source: The path of a Parquet file, a dataframe or a mapping of columns, or an iterable of such or of three
-            columns each.
+        source: The path of a Parquet file, a dataframe or a mapping of columns; or an iterable of such tables, of
+            batches (users, arms, rewards), or of rows: tuples (user, arm, reward) or dicts.
         user: The column of users.
         arm: The column of arms.
         reward: The column of rewards.
+        rows: How many rows of a file, or of an iterable of rows, make a batch.
 
     Examples:
         >>> table = {"user": ["ana", "bo"], "arm": ["tea", "tea"], "reward": [1.0, 0.5], "when": [3, 4]}
         >>> list(read_rewards(table))
         [(['ana', 'bo'], ['tea', 'tea'], [1.0, 0.5])]
+        >>> list(read_rewards([("ana", "tea", 1.0), {"user": "bo", "arm": "tea", "reward": 0.5}]))
+        [(['ana', 'bo'], ['tea', 'tea'], [1.0, 0.5])]
     """
     names = user, arm, reward
     if isinstance(source, str | Path):
-        return _of_file(Path(source), names)
+        return _of_file(Path(source), names, rows)
     if isinstance(source, Mapping) or is_frame(source):
         return iter([_of_batch(source, names)])
     if isinstance(source, Iterable):
-        return (_of_batch(each, names) for each in source)
-    raise InputError(f"rewards are a {type(source).__name__}", "they are a path, a dataframe or batches", "Pass one")
+        return _of_iterable(source, names, rows)
+    raise InputError(f"rewards are a {type(source).__name__}", RULE, REMEDY)
 
 
 def parquet() -> Any:
@@ -46,13 +53,13 @@ def parquet() -> Any:
     return pyarrow.parquet
 
 
-def _of_file(path: Path, names: tuple[str, ...]) -> Iterator[Any]:
+def _of_file(path: Path, names: tuple[str, ...], rows: int) -> Iterator[Any]:
     pq = parquet()
     try:
         with pq.ParquetFile(path) as file:
             _check_names(names, file.schema_arrow.names)
-            for batch in file.iter_batches(ROWS, columns=list(names)):
-                yield tuple(_values(batch.column(batch.schema.get_field_index(name))) for name in names)
+            for batch in file.iter_batches(rows, columns=list(names)):
+                yield tuple(_values(batch.column(name)) for name in names)
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -72,28 +79,42 @@ def _values(column: Any) -> Any:
     return column.to_pylist()
 
 
+def _of_iterable(source: Iterable[Any], names: tuple[str, ...], size: int) -> Iterator[Any]:
+    """Yields the batches of an iterable, rows in it gathered to batches of this size.
+
+    A list is no row, and a tuple holds none: they may be the columns themselves, of numbers as well.
+    """
+    rows: list[Any] = []
+    for each in source:
+        batch = _of_batch(each, names)
+        is_row = batch[-1] is None or isinstance(batch[-1], Real)
+        is_row = is_row and not isinstance(each, list) and not isinstance(source, tuple)
+        if is_row:
+            rows.append(batch)
+        if rows and (not is_row or len(rows) == size):
+            yield _columns(rows)
+            rows = []
+        if not is_row:
+            yield batch
+    if rows:
+        yield _columns(rows)
+
+
+def _columns(rows: list[Any]) -> Any:
+    return tuple(list(column) for column in zip(*rows, strict=True))
+
+
 def _of_batch(batch: Any, names: tuple[str, ...]) -> Any:
     if isinstance(batch, Mapping):
         _check_names(names, batch)
         return tuple(batch[name] for name in names)
     if is_frame(batch):
-        frame = _eager(batch)
+        frame = eager_frame(batch, "rewards", InputError)
         _check_names(names, frame.columns)
         return tuple(_plain(frame[name]) for name in names)
     if isinstance(batch, tuple | list) and len(batch) == len(names):
         return tuple(batch)
-    raise InputError(
-        f"a batch of rewards is a {type(batch).__name__}", "it is a dataframe, a mapping or three columns", "Pass these"
-    )
-
-
-def _eager(batch: Any) -> Any:
-    nw = narwhals_for("rewards")
-    try:
-        return nw.from_native(batch, eager_only=True)
-    except TypeError:
-        what, remedy = f"the rewards are a {type(batch).__name__}", "Collect it first, or pass batches"
-        raise InputError(what, "they are a dataframe in memory that narwhals knows", remedy) from None
+    raise InputError(f"a batch of rewards is a {type(batch).__name__}", RULE, REMEDY)
 
 
 def _plain(column: Any) -> Any:

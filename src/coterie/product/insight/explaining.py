@@ -14,7 +14,7 @@ from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
 from coterie.product.learned import Learned, RewardEvents
 
 SHOWN = 5  # users and arms named in the text; the attributes hold all
-TOLD = 1e-3  # of a std, from which on the text tells what is left over
+NEGLIGIBLE = 1e-3  # of a std: less that is left over is not in the text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +30,7 @@ class Explanation:
         by_user: What the rewards of each user added, the largest first.
         by_arm: What the rewards of each arm added, the largest first.
         by_event: What each reward added: its number, user, arm, reward and contribution, the largest first.
-        rest: What the contributions leave over: they are solved for anew, and the mean has the error that engine
+        rest: What the contributions leave over: they are solved for separately, and the mean has the error that engine
             `sparse` states, or rounding where the noise is tiny beside the prior.
         alone: The estimate if the users shared nothing: from this user's own rewards alone.
         logit: With likelihood "bernoulli", the believed logit of the probability: level and contributions are logits
@@ -61,7 +61,7 @@ class Explanation:
         )
 
     def _left_over(self) -> str:
-        return f"Left over: {self.rest:+.2g}. " if abs(self.rest) > TOLD * self.std else ""
+        return f"Left over: {self.rest:+.2g}. " if abs(self.rest) > NEGLIGIBLE * self.std else ""
 
 
 def _largest(shares: dict[Any, float]) -> str:
@@ -71,15 +71,15 @@ def _largest(shares: dict[Any, float]) -> str:
         >>> _largest(dict(zip("abcdefg", (3.0, -2.0, 1.0, 0.5, 0.4, 0.3, -0.1))))
         "'a' +3, 'b' -2, 'c' +1, 'd' +0.5, 'e' +0.4, 2 others together +0.2"
     """
-    told = [f"{name!r} {share:+.3g}" for name, share in list(shares.items())[:SHOWN]]
+    shown = [f"{name!r} {share:+.3g}" for name, share in list(shares.items())[:SHOWN]]
     rest = list(shares.values())[SHOWN:]
     if rest:
-        told.append(f"{len(rest)} other{'s together' if len(rest) > 1 else ''} {sum(rest):+.3g}")
-    return ", ".join(told)
+        shown.append(f"{len(rest)} other{'s together' if len(rest) > 1 else ''} {sum(rest):+.3g}")
+    return ", ".join(shown)
 
 
 def explained(learned: Learned, user: int, arm: int, mean: float, std: float) -> Explanation:
-    """Returns the estimate of a pair, whose mean and std are told, taken apart."""
+    """Returns the estimate of a pair, whose mean and std are given, taken apart."""
     policy, events, level = learned.policy, learned.events, learned.policy.centre
     weights, logit = learned.memory.weights(len(events)), None
     if isinstance(policy, AutoPolicy) and isinstance(policy.likelihood, BernoulliLikelihood):

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coterie.contracts import Array
+from coterie.errors import counted
 from coterie.errors.extras import require_extra
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
@@ -65,18 +66,17 @@ class GraphReport:
         return " ".join(filter(None, [self._verdict(), self._sharing(), self._alike(), self._dimension()]))
 
     def _verdict(self) -> str:
+        rewards = counted(self.n_rewards, "reward")
         if not self.n_edges:
-            return (
-                f"There are no edges: users share what all have in common and nothing else ({self.n_rewards} rewards)."
-            )
+            return f"There are no edges: users share what all have in common and nothing else ({rewards})."
         gains = {name: self.evidence["graph"] - self.evidence[name] for name in ("none", "permuted")}
-        told = {
+        answers = {
             True: "The graph helps",
             False: "The graph does not help",
             None: "It is not clear yet whether the graph helps",
         }
         return (
-            f"{told[self.helps]}: after {self.n_rewards} rewards the log evidence is {gains['none']:+.1f} against no "
+            f"{answers[self.helps]}: after {rewards} the log evidence is {gains['none']:+.1f} against no "
             f"graph and {gains['permuted']:+.1f} against the same graph with users shuffled, each at another's place "
             f"(beyond {CLEAR:g} is clear)."
         )
@@ -86,10 +86,10 @@ class GraphReport:
             return ""
         if not self.shares:
             return "Nothing is learned yet about how much users share."
-        told = ", ".join(
+        shares = ", ".join(
             f"{share:.0%} {words}" for share, words in zip(self.shares[-1][1].values(), _WORDS, strict=True)
         )
-        return f"Of what users like, {told}."
+        return f"Of what users like, {shares}."
 
     def _alike(self) -> str:
         if not self.n_edges:
@@ -114,7 +114,7 @@ class GraphReport:
         pairs = self.n_users * self.n_arms
         return (
             f"So far the rewards speak of about {self.effective_dim:.1f} independent quantities (the paper's effective "
-            f"dimension), where {self.n_users} users x {self.n_arms} arms could have {pairs:,}."
+            f"dimension), where {counted(self.n_users, 'user')} x {counted(self.n_arms, 'arm')} could have {pairs:,}."
         )
 
     def draw(self, path: str | Path) -> None:

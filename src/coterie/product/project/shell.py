@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import DecisionError, ParameterError
+from coterie.errors import DecisionError, ParameterError, counted
 from coterie.logs.tables import as_whole
 from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
@@ -118,11 +118,12 @@ def _counted(bandit: Bandit) -> str:
 def _described(path: Path, bandit: Bandit) -> dict[str, str]:
     with bandit.frozen() as parts:
         graph, arms, settings = bandit.graph, bandit.arms, parts["settings"]
+        parted = counted(graph.n_components, "connected part")
         retired = f", {len(parts['retired'])} of them retired" if parts["retired"] else ""
         return {
             "file": f"{path}, {path.stat().st_size / 1000:.1f} kB",
-            "users": f"{graph.n_users}, with {graph.n_edges} edges, in {graph.n_components} connected parts",
-            "arms": f"{len(arms)} with {arms.dimension} features{retired}",
+            "users": f"{graph.n_users}, with {counted(graph.n_edges, 'edge')}, in {parted}",
+            "arms": f"{len(arms)} with {counted(arms.dimension, 'feature')}{retired}",
             "rewards": _rewards(parts["events"].rewards),
             "decisions": f"{parts['n_decisions']} made, {_pending(bandit, parts['pending'])}",
             "memory": _memory(settings["forgetting"], settings["window"]),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from coterie.errors import ParameterError, SavedFileError
+from coterie.errors import ParameterError, SavedFileError, counted
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.policies.rules.propensity import check_least
@@ -42,7 +42,7 @@ if answer := sys.stdin.readline().strip():
 README_TEXT = """\
 # A bandit of your own
 
-`bandit.coterie` holds {users} users, {edges} edges and {arms} arms, and has learned nothing yet.
+`bandit.coterie` holds {users}, {edges} and {arms}, and has learned nothing yet.
 
     coterie decide bandit.coterie {user:<12}# which arm to show; add arms to choose among these only
     coterie reward bandit.coterie 0 1.0       # what came of decision 0; any number, any time later
@@ -68,8 +68,8 @@ class Project:
         above = "no header" if self.edges_header is None else f"below the header {','.join(self.edges_header)!r}"
         user, file = shlex.quote(str(graph.users[0])), shlex.quote(str(self.folder / BANDIT))
         return (
-            f"made {self.folder}: {graph.n_users} users and {graph.n_edges} edges ({above}), {len(arms)} arms, "
-            f"{arms.dimension} features\n"
+            f"made {self.folder}: {counted(graph.n_users, 'user')} and {counted(graph.n_edges, 'edge')} ({above}), "
+            f"{counted(len(arms), 'arm')}, {counted(arms.dimension, 'feature')}\n"
             f"  {BANDIT:<20} the saved bandit\n"
             f"  {APP:<20} a program that decides, learns and saves\n"
             f"  {f'{EDGES}, {ARMS}':<20} what it was made from\n"
@@ -126,10 +126,11 @@ def _check_free(folder: Path) -> None:
 
 def _texts(bandit: Bandit, edges: Edges, arms: Arms) -> dict[str, str]:
     first, graph = bandit.graph.users[0], bandit.graph
-    told = {"users": graph.n_users, "edges": graph.n_edges, "arms": len(bandit.arms), "user": shlex.quote(str(first))}
+    counts = {"user": graph.n_users, "edge": graph.n_edges, "arm": len(bandit.arms)}
+    held = {f"{noun}s": counted(number, noun) for noun, number in counts.items()}
     return {
         APP: APP_TEXT.format(user=json.dumps(first, ensure_ascii=False)),
-        README: README_TEXT.format(**told),
+        README: README_TEXT.format(**held, user=shlex.quote(str(first))),
         EDGES: _csv([("user", "other", "weight"), *edges.rows]),
         ARMS: _csv([arms.names, *([arm, *row] for arm, row in arms.rows.items())]),
     }

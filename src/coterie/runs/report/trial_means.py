@@ -8,6 +8,7 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 
 from coterie.contracts import Array
+from coterie.errors import counted as counted  # of trials, in a report
 
 LEVEL = 0.95
 FEWEST = 5  # trials for an interval: with fewer no percentile of the sample covers what it says
@@ -73,16 +74,6 @@ def trial_means(samples: Array) -> list[TrialMean]:
         TrialMean(mean=float(mean), std_err=float(error), interval=(float(low), float(high)), n_trials=n_trials)
         for mean, error, (low, high) in zip(means, errors, intervals(samples), strict=True)
     ]
-
-
-def counted(number: int, noun: str) -> str:
-    """Returns how many there are of a thing, in the singular if one.
-
-    Examples:
-        >>> counted(1, "trial"), counted(5, "trial")
-        ('1 trial', '5 trials')
-    """
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def decimals(values: Iterable[float]) -> int:

@@ -63,7 +63,7 @@ def test_tiny_propensities_and_a_dominating_decision_are_counted() -> None:
     found = words(sample(log, 0.5))
     assert "1 of 400 decisions have a propensity below 0.001, the smallest 0.0005" in found
     assert "A single decision carries 83% of all weight" in found
-    assert re.search(r"The weights are as good as 1 decisions, fewer than 100", found)
+    assert re.search(r"The weights are as good as 1 decision, fewer than 100", found)
 
 
 def test_an_error_known_from_few_decisions_is_told() -> None:
@@ -72,7 +72,7 @@ def test_an_error_known_from_few_decisions_is_told() -> None:
     found = judged(sample(log, 0.3))
     assert any("What is known of the error of dr rests on some" in each for each in found.warnings)
     ips = estimate(Sample(log, sample(log, 0.3).target), ["ips"])
-    assert any("What is known of the error of ips rests on some 1 decisions" in each for each in ips.warnings)
+    assert any("What is known of the error of ips rests on some 1 decision:" in each for each in ips.warnings)
 
 
 def test_an_estimate_beyond_all_rewards_is_told() -> None:

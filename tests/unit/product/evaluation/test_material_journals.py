@@ -52,7 +52,7 @@ def test_users_who_are_gone_are_left_out_and_told(tmp_path: Path) -> None:
     found = material_of_journal(tmp_path / "start", tmp_path / "journal", graph=False)
     assert len(found.logged) == 6
     assert (found.graph.n_users, found.graph.n_edges) == (2, 0)
-    assert "3 decisions for users who are gone since are left out." in found.notes
+    assert "Left out: 3 decisions for users who are gone since." in found.notes
 
 
 def test_only_what_came_after_the_snapshot_is_judged_by(tmp_path: Path) -> None:
@@ -63,7 +63,7 @@ def test_only_what_came_after_the_snapshot_is_judged_by(tmp_path: Path) -> None:
     bandit.reward(bandit.decide("ana").id, 1.0)
     found = material_of_journal(tmp_path / "later", tmp_path / "journal")
     assert len(found.logged) == 1
-    assert "4 decisions before the snapshot are left out." in found.notes
+    assert "Left out: 4 decisions before the snapshot." in found.notes
 
 
 def test_decisions_without_propensities_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

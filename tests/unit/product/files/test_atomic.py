@@ -171,6 +171,6 @@ def test_a_journal_is_a_plain_file(path: str) -> None:
 def test_a_journal_that_could_not_be_begun_is_not_in_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with monkeypatch.context() as patch:
         patch.setattr(os, "write", lambda handle, content: os.pwrite(handle, content[:9], 0))
-        with pytest.raises(JournalError, match="cannot be begun"):
+        with pytest.raises(JournalError, match="cannot be started"):
             make(journal=tmp_path / "journal")
     assert make(journal=tmp_path / "journal").decide("ana").id == 0

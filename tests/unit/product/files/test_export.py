@@ -10,7 +10,8 @@ import scipy.sparse as sp
 
 import coterie as ct
 from coterie.errors import SavedFileError
-from coterie.product.files import export
+from coterie.product.files.checked.schema import ARRAYS
+from coterie.product.files.export import export_bandit
 
 ARMS = dict(zip("abc", np.random.default_rng(0).normal(size=(3, 2)), strict=True))
 
@@ -52,12 +53,11 @@ def test_the_files_hold_what_the_bandit_holds(tmp_path: Path, options: dict[str,
         assert list(zip(arrays["belief_mean"][row], arrays["belief_std"][row], strict=True)) == list(believed.values())
 
 
-def test_a_large_table_of_beliefs_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "LARGEST_TABLE", 11)
-    make().export(tmp_path / "plain")
+def test_a_large_table_of_beliefs_is_left_out(tmp_path: Path) -> None:
+    export_bandit(make(), tmp_path / "plain", largest_table=11)
     state, arrays = read(tmp_path / "plain")
     assert state["belief_is_exported"] is False
-    assert sorted(arrays) == sorted(export.PLAIN_ARRAYS)
+    assert sorted(arrays) == sorted(ARRAYS)
 
 
 def test_options_that_are_not_plain_stand_there_as_text(tmp_path: Path) -> None:

@@ -110,8 +110,8 @@ def test_inspect_tells_what_the_file_holds_and_changes_nothing(file: Path) -> No
     told = shell.inspect(file)
     for words in (
         f"{len(before) / 1000:.1f} kB",
-        "3, with 2 edges, in 1 connected parts",
-        "3 with 1 features",
+        "3, with 2 edges, in 1 connected part",
+        "3 with 1 feature",
         "7 made, 6 without a reward: ... 1 (",
         "every reward counts",
         "lk-gp-ucb, seed 0",
@@ -133,5 +133,5 @@ def test_inspect_tells_the_memory(tmp_path: Path) -> None:
     bandit.save(tmp_path / "b")
     told = shell.inspect(tmp_path / "b")
     assert "the last 20 rewards count, each 0.9 times as much as the one after it" in told
-    assert "2 with 1 features, 1 of them retired" in told
+    assert "2 with 1 feature, 1 of them retired" in told
     assert "rewards   none yet" in told

@@ -50,6 +50,13 @@ FORMS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "polars": pl.DataFrame,
     "pyarrow": pa.table,
     "batches": halves,
+    "rows": lambda table: list(zip(*table.values(), strict=True)),
+    "dicts": lambda table: pl.DataFrame(table).rows(named=True),
+    "a zip": lambda table: zip(*table.values(), strict=True),
+    "rows and batches": lambda table: [
+        *zip(*(column[:100] for column in table.values()), strict=True),
+        halves(table)[1],
+    ],
     "frames": lambda table: iter([pl.DataFrame(table)[:100], pl.DataFrame(table)[100:]]),
 }
 
@@ -74,13 +81,12 @@ def test_any_form_of_table_is_learned(form: str) -> None:
 def test_a_parquet_file_is_read_in_batches_and_progress_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("coterie.product.inputs.rewards.ROWS", 70)
     monkeypatch.setattr("coterie.policies.reward_batches.WAITING", 100)
     table = rewards()
     renamed = dict(zip(("who", "what", "liked"), table.values(), strict=True)) | {"when": np.arange(300)}
     pq.write_table(pa.table(renamed), tmp_path / "rewards.parquet")
     policy, told = make(), []
-    source = ct.read_rewards(tmp_path / "rewards.parquet", user="who", arm="what", reward="liked")
+    source = ct.read_rewards(tmp_path / "rewards.parquet", user="who", arm="what", reward="liked", rows=70)
     policy.fit(source, progress=lambda stage, number: told.append((stage, number)))
     assert_fitted(policy, table)
     assert told[:5] == [("rows", n) for n in (70, 140, 210, 280, 300)]
@@ -135,13 +141,34 @@ def test_what_is_no_table_of_rewards_is_refused(tmp_path: Path) -> None:
         make().fit(ct.read_rewards([1]))
     with pytest.raises(InputError, match="rewards are a int"):
         ct.read_rewards(1)
-    with pytest.raises(InputError, match="the rewards are a LazyFrame"):
+    with pytest.raises(InputError, match="the rewards are a lazy LazyFrame"):
         make().fit(ct.read_rewards(pl.LazyFrame(rewards())))
     with pytest.raises(DimensionError, match="2 users, 1 arms and 2 rewards"):
         make().fit([(["user 1", "user 2"], ["tea"], [1.0, 2.0])])
     (tmp_path / "text").write_text("no table")
     with pytest.raises(SavedFileError, match="cannot be read"):
         make().fit(ct.read_rewards(tmp_path / "text"))
+
+
+def test_rows_are_gathered_to_batches_and_an_odd_one_is_named() -> None:
+    table = list(zip(*rewards().values(), strict=True))
+    assert [len(batch[2]) for batch in ct.read_rewards(table, rows=70)] == [70, 70, 70, 70, 20]
+    table[210] = ("user 3", "tea", None)
+    with pytest.raises(RewardError, match="row 210"):
+        make().fit(ct.read_rewards(table, rows=70))
+    with pytest.raises(InputError, match="no column 'reward' among 'user', 'arm'"):
+        make().fit(ct.read_rewards([{"user": "user 1", "arm": "tea"}]))
+
+
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_three_columns_that_are_no_batch_are_not_taken_for_three_rows(kind: Callable[[Any], Any]) -> None:
+    """Of users and arms that are numbers each column could be a row."""
+    arms = ct.ArmPool(np.eye(4))
+    bandit = ct.Bandit(graph=ct.make_graph("ring", 5), arms=arms, policy="lk-gp-ucb")
+    columns = kind([1, 2, 3]), kind([1, 2, 3]), kind([1.0, 0.0, 2.0])
+    with pytest.raises(InputError, match=r"Pass \[\(users, arms, rewards\)\]"):
+        bandit.fit(columns)
+    assert bandit.n_rewards == 0
 
 
 def test_nothing_is_learned_from_nothing() -> None:

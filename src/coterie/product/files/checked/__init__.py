@@ -1,1 +1,1 @@
-"""What a saved file is checked for before it is believed."""
+"""What a saved file is checked for before it is used."""

@@ -17,15 +17,15 @@ def check_agreement(saved: dict[str, Any]) -> None:
     """Raises ValueError if the parts of a saved bandit contradict each other; `read_saved` has read it."""
     arrays, settings = saved["arrays"], saved["settings"]
     check_graph(len(saved["users"]), arrays["graph_starts"], arrays["graph_columns"])
-    _check(len(set(saved["users"])) == len(saved["users"]) > 0, "its users are not told apart")
-    _check(len(set(saved["arms"])) == len(saved["arms"]) > 0, "its arms are not told apart")
+    _check(len(set(saved["users"])) == len(saved["users"]) > 0, "two of its users have one id")
+    _check(len(set(saved["arms"])) == len(saved["arms"]) > 0, "two of its arms have one id")
     retired = set(saved["retired"])
     _check(saved["retired"] == [arm for arm in saved["arms"] if arm in retired], "its retired arms are not its arms")
     rewards = arrays["event_rewards"]
     _check(np.all(np.abs(rewards) <= LARGEST_REWARD), "its rewards are too large")
     if settings.get("reward") == "binary":
         _check(np.all((rewards == 0) | (rewards == 1)), "its rewards are not all 0 or 1")
-    _check(max(saved["learned_at_once"], saved.get("stale", 0)) <= len(rewards), "it learned more than it was told")
+    _check(max(saved["learned_at_once"], saved.get("stale", 0)) <= len(rewards), "it learned more rewards than it has")
     fades = settings["forgetting"] < 1 or settings["window"] is not None
     _check(fades or not saved.get("stale"), "rewards have faded that do not fade")
     _check_decisions(saved)
@@ -48,7 +48,7 @@ def _check_decisions(saved: dict[str, Any]) -> None:
     _check(np.all(np.diff(numbers) > 0), "its pending decisions are not in order")
     _check(np.all(users < len(saved["users"])) and np.all(arms < len(saved["arms"])), "a pending decision is of nobody")
     known = np.concatenate([numbers, settled])
-    _check(np.all(known < made) and len(np.unique(known)) == len(known), "its decisions are not told apart")
+    _check(np.all(known < made) and len(np.unique(known)) == len(known), "its decisions are not numbered once each")
     _check(len(np.unique(events)) == len(events), "two of its decisions have one reward")
     _check(np.all(events < len(arrays["event_rewards"])), "a decision has a reward that is not there")
     _check(max(len(numbers), len(settled)) <= most, "it remembers more decisions than it may")

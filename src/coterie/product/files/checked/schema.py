@@ -1,4 +1,4 @@
-"""What a saved bandit is: every name, type, size and range that a file may have. `container.py` tells the rest.
+"""What a saved bandit is: every name, type, size and range that a file may have; `container.py` has the layout.
 
 What is not said here is not in a file. Sizes are by name: `users`, `arms` and `events` are those of the bandit, others
 (the `rows` of a history, the `width` of weights) are whatever the arrays agree on.
