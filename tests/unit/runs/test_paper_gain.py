@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import FreeKernel, Green
 from coterie.models import make_model
-from coterie.runs.paper import gain, spectral
-from coterie.runs.paper.gain import figures
-from coterie.runs.paper.gain.findings import findings
+from coterie.runs.paper import gain
+from coterie.runs.paper.experiments import gain_figures as figures
+from coterie.runs.paper.experiments import spectral
+from coterie.runs.paper.experiments.gain_findings import findings
 from strategies import graphs
 
 RIDGE = 0.1

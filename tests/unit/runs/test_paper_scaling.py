@@ -9,7 +9,7 @@ import pytest
 
 from coterie.graphs import FAMILIES
 from coterie.runs.paper import scaling
-from coterie.runs.paper.scaling import engines, families
+from coterie.runs.paper.experiments import engines, families
 
 
 @pytest.fixture(scope="module")

@@ -16,8 +16,8 @@ from coterie.models import make_model
 from coterie.policies import TheoryWidth
 from coterie.problems import sphere_pool
 from coterie.runs.paper import theory
-from coterie.runs.paper.theory import bounds, growth, uncertainty
-from coterie.runs.paper.theory.formulas import (
+from coterie.runs.paper.experiments import bounds, growth, uncertainty
+from coterie.runs.paper.experiments.formulas import (
     largest_gap,
     printed_bound,
     simple_bound,

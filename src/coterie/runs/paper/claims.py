@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from coterie.runs.paper.record import Record, finding, verdict_of
+from coterie.runs.paper.experiments.record import Record, finding, verdict_of
 from coterie.runs.paper.summary import StudySummary
 from coterie.runs.paper.table import cells, within_ten_percent
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from coterie.problems import PRESET_NOTES
 from coterie.runs.paper.claims import judge, judge_controls, judge_pilot
-from coterie.runs.paper.record import Record
+from coterie.runs.paper.experiments.record import Record
 from coterie.runs.paper.summary import StudySummary
 from coterie.runs.paper.table import PAPER, SIZES, table_rows
 from coterie.runs.report.figures import Picture

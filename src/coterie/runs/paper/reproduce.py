@@ -11,7 +11,7 @@ from coterie.errors import StoreError
 from coterie.runs.console import find_study, run_and_report
 from coterie.runs.paper import gain, scaling, theory
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
-from coterie.runs.paper.record import Record
+from coterie.runs.paper.experiments.record import Record
 from coterie.runs.paper.summary import summarise
 from coterie.runs.results import results_of
 from coterie.runs.store import Store, write_text

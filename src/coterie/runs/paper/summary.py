@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.runs.paper.record import plain
+from coterie.runs.paper.experiments.record import plain
 from coterie.runs.report.regret import microseconds
 from coterie.runs.report.trial_means import TrialMean, trial_means
 from coterie.runs.results import Results

@@ -11,8 +11,8 @@ from coterie.graphs import FAMILIES, make_graph
 from coterie.kernels import Green, SquaredExponential, pool_kernel
 from coterie.models import make_model
 from coterie.problems import sphere_pool
-from coterie.runs.paper.pictures import Drawn, draw_lines, legend_below, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain
+from coterie.runs.paper.experiments.pictures import Drawn, draw_lines, legend_below, saved
+from coterie.runs.paper.experiments.record import Record, Tell, finding, plain
 from coterie.runs.report.style import finish, new_figure
 
 

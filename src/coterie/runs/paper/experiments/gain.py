@@ -7,9 +7,9 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.graphs import make_graph
 from coterie.kernels import Green
-from coterie.runs.paper import spectral
-from coterie.runs.paper.gain.findings import findings
-from coterie.runs.paper.record import Record, Tell, mean_and_error, plain
+from coterie.runs.paper.experiments import spectral
+from coterie.runs.paper.experiments.gain_findings import findings
+from coterie.runs.paper.experiments.record import Record, Tell, mean_and_error, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,9 +13,9 @@ from coterie.graphs import make_graph
 from coterie.kernels import Green, PoolKernel, SquaredExponential, pool_kernel
 from coterie.models import Model, make_model
 from coterie.problems import sphere_pool
-from coterie.runs.paper.pictures import GREEN, MARKERS, ORANGE, Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain, span
-from coterie.runs.paper.theory.formulas import printed_bound, simple_bound, tight_bound
+from coterie.runs.paper.experiments.formulas import printed_bound, simple_bound, tight_bound
+from coterie.runs.paper.experiments.pictures import GREEN, MARKERS, ORANGE, Drawn, legend_below, log_axis, saved
+from coterie.runs.paper.experiments.record import Record, Tell, finding, plain, span
 from coterie.runs.report.style import finish, new_figure
 
 SEQUENCES = ("bandit", "one pair repeated", "distinct pairs")

@@ -14,8 +14,8 @@ from coterie.graphs import make_graph
 from coterie.kernels import ArmKernel, ArmPool, Linear, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import sphere_pool
-from coterie.runs.paper.pictures import Drawn, draw_lines, legend_below, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain, slope
+from coterie.runs.paper.experiments.pictures import Drawn, draw_lines, legend_below, saved
+from coterie.runs.paper.experiments.record import Record, Tell, finding, plain, slope
 from coterie.runs.report.style import finish, new_figure
 
 Shown = tuple[int, list[ArmId], float]

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.runs.paper.pictures import (
+from coterie.runs.paper.experiments.pictures import (
     BLACK,
     BLUE,
     GREEN,
@@ -18,7 +18,7 @@ from coterie.runs.paper.pictures import (
     log_axis,
     saved,
 )
-from coterie.runs.paper.record import Record
+from coterie.runs.paper.experiments.record import Record
 from coterie.runs.report.style import finish, new_figure
 
 

@@ -2,10 +2,10 @@
 
 from pathlib import Path
 
-from coterie.runs.paper.pictures import Drawn
-from coterie.runs.paper.record import Record, Tell
-from coterie.runs.paper.study_parts import draw_parts, run_parts
-from coterie.runs.paper.theory import bounds, clustered_graphs, growth, uncertainty
+from coterie.runs.paper.experiments import bounds, clustered_graphs, growth, uncertainty
+from coterie.runs.paper.experiments.pictures import Drawn
+from coterie.runs.paper.experiments.record import Record, Tell
+from coterie.runs.paper.experiments.study_parts import draw_parts, run_parts
 
 __all__ = ["draw", "run"]
 

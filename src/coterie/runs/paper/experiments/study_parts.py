@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
-from coterie.runs.paper.pictures import Drawn
-from coterie.runs.paper.record import Record, Tell
+from coterie.runs.paper.experiments.pictures import Drawn
+from coterie.runs.paper.experiments.record import Record, Tell
 
 
 class StudyPart(Protocol):

@@ -12,9 +12,18 @@ from coterie.graphs import UserGraph
 from coterie.kernels import Green, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import World, gp_world, sphere_pool
-from coterie.runs.paper.pictures import Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, Verdict, finding, mean_and_error, plain, slope_and_error, verdict_of
-from coterie.runs.paper.spectral import disjoint_cliques, largest_variance
+from coterie.runs.paper.experiments.pictures import Drawn, legend_below, log_axis, saved
+from coterie.runs.paper.experiments.record import (
+    Record,
+    Tell,
+    Verdict,
+    finding,
+    mean_and_error,
+    plain,
+    slope_and_error,
+    verdict_of,
+)
+from coterie.runs.paper.experiments.spectral import disjoint_cliques, largest_variance
 from coterie.runs.report.style import finish, looks, new_figure
 from coterie.runs.trial import play
 

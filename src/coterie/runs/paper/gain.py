@@ -1,6 +1,6 @@
 """Figure 1 of the paper: the information gain, its two expressions, the effective dimension, and the proposition."""
 
-from coterie.runs.paper.gain.figures import draw
-from coterie.runs.paper.gain.measure import run
+from coterie.runs.paper.experiments.gain import run
+from coterie.runs.paper.experiments.gain_figures import draw
 
 __all__ = ["draw", "run"]

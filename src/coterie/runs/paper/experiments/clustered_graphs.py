@@ -8,9 +8,9 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels import Green
-from coterie.runs.paper import spectral
-from coterie.runs.paper.pictures import BLUE, MARKERS, ORANGE, SHADES, Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, finding, mean_and_error, plain, slope, span, verdict_of
+from coterie.runs.paper.experiments import spectral
+from coterie.runs.paper.experiments.pictures import BLUE, MARKERS, ORANGE, SHADES, Drawn, legend_below, log_axis, saved
+from coterie.runs.paper.experiments.record import Record, Tell, finding, mean_and_error, plain, slope, span, verdict_of
 from coterie.runs.report.style import finish, new_figure
 
 

@@ -13,9 +13,9 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool, Green, SquaredExponential, joint_penalty, pool_kernel
 from coterie.policies import Policy, TheoryWidth, make_policy
 from coterie.problems import World, sphere_pool
-from coterie.runs.paper.pictures import BLACK, Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain, slope, span, verdict_of
-from coterie.runs.paper.theory.formulas import largest_gap, ts_bound, ucb_bound
+from coterie.runs.paper.experiments.formulas import largest_gap, ts_bound, ucb_bound
+from coterie.runs.paper.experiments.pictures import BLACK, Drawn, legend_below, log_axis, saved
+from coterie.runs.paper.experiments.record import Record, Tell, finding, plain, slope, span, verdict_of
 from coterie.runs.report.style import finish, look, new_figure
 from coterie.runs.trial import play
 
