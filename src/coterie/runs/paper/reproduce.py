@@ -7,13 +7,14 @@ from pathlib import Path
 from time import monotonic
 
 from coterie.errors import StoreError
-from coterie.runs.console import find_study, run_and_report
+from coterie.runs.console import run_and_report
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
 from coterie.runs.paper.experiments import bounds, clustered_graphs, engines, families, gain, growth, uncertainty
 from coterie.runs.paper.experiments.experiment import Computation, Record
 from coterie.runs.paper.summary import summarise
 from coterie.runs.results import results_of
 from coterie.runs.store import Store, write_text
+from coterie.runs.studies import find_study
 from coterie.runs.workers import one_blas_thread
 
 COMPUTED: Mapping[str, Computation] = {
