@@ -56,7 +56,7 @@ if typing.TYPE_CHECKING:
     from coterie.product.evaluation import evaluate as evaluate
     from coterie.product.regressor import LaplacianKernelRegressor as LaplacianKernelRegressor
     from coterie.runs.diagnosis import diagnose as diagnose
-    from coterie.runs.from_python import run_study as run_study
+    from coterie.runs.studies import run_study as run_study
 else:
     # Imported when they are asked for: they take time to import, and the regressor needs scikit-learn.
     _LATER = {
@@ -64,7 +64,7 @@ else:
         "diagnose": "coterie.runs.diagnosis",
         "evaluate": "coterie.product.evaluation",
         "read_log": "coterie.logs",
-        "run_study": "coterie.runs.from_python",
+        "run_study": "coterie.runs.studies",
     }
 
     def __getattr__(name: str) -> typing.Any:

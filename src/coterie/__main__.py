@@ -19,7 +19,7 @@ from coterie.policies.factory.registry import summary
 from coterie.product.bandit_checks import REWARDS
 from coterie.product.evaluation.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
-from coterie.runs import console
+from coterie.runs import console, studies
 from coterie.runs.diagnosis.command import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.store import Store
@@ -243,7 +243,7 @@ def _demo(options: argparse.Namespace) -> None:
 
 
 def _run(options: argparse.Namespace) -> None:
-    study = console.find_study(options.study).changed(trials=options.trials, seed=options.seed, quick=options.quick)
+    study = studies.find_study(options.study).changed(trials=options.trials, seed=options.seed, quick=options.quick)
     if options.data is not None:
         study = study.on(options.data)
     out = options.out or Path("results") / f"{study.name}{'-quick' if options.quick else ''}"
@@ -270,7 +270,7 @@ def _report(options: argparse.Namespace) -> None:
 
 
 def _studies(_: argparse.Namespace) -> None:
-    for name, title in console.list_studies().items():
+    for name, title in studies.list_studies().items():
         print(f"{name:<18} {title}")
 
 

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 import coterie
-from coterie.runs.console import studies_folder
+from coterie.runs.studies import studies_folder
 
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 HEAVY = ("matplotlib", "rich", "pandas", "polars", "narwhals", "networkx", "sklearn")

@@ -1,6 +1,6 @@
 """Rules for the values of settings: each returns the value in its plain form, or says what is allowed."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -71,6 +71,52 @@ def flag(key: str, value: Any) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise SettingError(f"{key} is {value!r}", "it is true or false", "Pass one of these", key=key)
+
+
+def text(key: str, value: Any) -> str:
+    """Returns the value if it is a text.
+
+    Examples:
+        >>> text("title", "A study")
+        'A study'
+    """
+    if isinstance(value, str):
+        return value
+    raise SettingError(f"{key} is {value!r}", "it is a text", "Write it in quotes", key=key)
+
+
+def positives(key: str, value: Any) -> tuple[float, ...]:
+    """Returns a list of numbers > 0.
+
+    Examples:
+        >>> positives("width", [1, 2.5])
+        (1.0, 2.5)
+    """
+    if isinstance(value, list | tuple) and value and all(is_number(each) and each > 0 for each in value):
+        return tuple(float(each) for each in value)
+    raise SettingError(f"{key} is {value!r}", "it is a list of numbers > 0", "Choose, say, [0.5, 1, 2, 4]", key=key)
+
+
+def check_keys(
+    given: Iterable[str],
+    known: Iterable[str],
+    rule: str,
+    *,
+    problem: str = "key {!r} is unknown",
+    remedy: str = "Use one of these",
+) -> None:
+    """Raises if one of the given keys is not known; the rule is followed by those that are.
+
+    Examples:
+        >>> check_keys(["trails"], ["trials", "seed"], "keys are")
+        Traceback (most recent call last):
+        coterie.errors.SettingError: key 'trails' is unknown; keys are 'trials', 'seed'. Did you mean 'trials'?
+    """
+    names = list(known)
+    for key in given:
+        if key not in names:
+            allowed = f"{rule} {listed(names, len(names)) or 'none'}"
+            raise SettingError(problem.format(key), allowed, or_similar(key, names, remedy), key=str(key))
 
 
 AT_LEAST_0 = number("of at least 0", lambda x: x >= 0)

@@ -7,11 +7,21 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from coterie.errors import GraphError, InputError, SettingError, listed, or_similar
+from coterie.errors import GraphError, InputError, SettingError
 from coterie.graphs import FAMILIES, make_graph
 from coterie.problems.random import random_traits
 from coterie.problems.rounds import NoiseKind, RewardKind
-from coterie.problems.setting_rules import ABOVE_0, AT_LEAST_0, FROM_0_BELOW_1, FROM_0_TO_1, Rule, choice, flag, whole
+from coterie.problems.setting_rules import (
+    ABOVE_0,
+    AT_LEAST_0,
+    FROM_0_BELOW_1,
+    FROM_0_TO_1,
+    Rule,
+    check_keys,
+    choice,
+    flag,
+    whole,
+)
 
 Kind: TypeAlias = Literal["linear-gob", "gp-draw", "representer", "random"]
 Connected: TypeAlias = Literal["retry", "keep", "error"]
@@ -126,12 +136,12 @@ def _graph_options(family: str, given: object) -> dict[str, float]:
     defaults = family_options(family)
     if not isinstance(given, Mapping):
         rule = f"they map the options of {family} to numbers"
-        raise _bad_options(f"graph_options are {given!r}", rule, "Pass a table such as {edge_prob = 0.2}")
-    for name in given:
-        if name not in defaults:
-            allowed = listed(defaults) or "none"
-            remedy = or_similar(name, defaults, "Remove it")
-            raise _bad_options(f"{family} has no option {name!r}", f"its options are {allowed}", remedy)
+        problem, remedy = f"graph_options are {given!r}", "Pass a table such as {edge_prob = 0.2}"
+        raise SettingError(problem, rule, remedy, key="graph_options")
+    try:
+        check_keys(given, defaults, "its options are", problem=f"{family} has no option {{!r}}", remedy="Remove it")
+    except SettingError as error:
+        raise _as_setting(error, key="graph_options") from None
     plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
     return {**defaults, **plain}
 
@@ -145,10 +155,6 @@ def family_options(family: str) -> dict[str, float]:
     """
     parameters = inspect.signature(FAMILIES[family]).parameters.values()
     return {each.name: each.default for each in parameters if each.name not in ("n_users", "seed", "connected")}
-
-
-def _bad_options(problem: str, rule: str, remedy: str) -> SettingError:
-    return SettingError(problem, rule, remedy, key="graph_options")
 
 
 def _check_graph(settings: WorldSettings) -> None:
@@ -292,13 +298,9 @@ def world_settings(values: Mapping[str, Any]) -> WorldSettings:
         Traceback (most recent call last):
         coterie.errors.SettingError: 'n_arm' is no setting of a world; ... Did you mean 'n_arms'?
     """
-    known = [field.name for field in fields(WorldSettings)]
     own = {key: value for key, value in values.items() if key not in ("preset", "level")}
-    for key in own:
-        if key not in known:
-            rule = f"settings are {listed(['preset', 'level', *known], len(known) + 2)}"
-            remedy = or_similar(key, ["preset", "level", *known], "Remove it")
-            raise SettingError(f"{key!r} is no setting of a world", rule, remedy, key=str(key))
+    known = ["preset", "level", *(field.name for field in fields(WorldSettings))]
+    check_keys(own, known, "settings are", problem="{!r} is no setting of a world", remedy="Remove it")
     return WorldSettings(**(_named_values(values) | own))
 
 

@@ -1,10 +1,7 @@
-"""Experiments: worlds and policies brought together, and their pictures.
+"""Experiments: studies of policies on worlds, run trial by trial, stored, compared and reported; and the paper's own.
 
-`worlds` has the worlds of a study, drawn from a seed or read from a log: each draws a problem and its rounds, makes
-learners for it and says what a round costs. `trial` holds the loop: show, choose, judge, learn. `study` reads a study
-and writes out every default, `entries` what it says of each policy, `learners` makes one (and the oracle, which alone
-is given the world). A unit of work is (world, trial, policy): `runner` runs those that `store` does not hold, the
-pilot first, and `workers` has the processes. `results` reads back what `report` needs. `log_study` is the study of
-Last.fm on any folder; `diagnosis` judges a log before any experiment; `paper` turns stored results into
-docs/reproduction.md.
+Order of reading: `study` (what is asked), with `entries` and `learners` for its policies and `worlds` for its worlds;
+`trial` (the loop), `runner` (units of world, trial and policy; the pilot first), `workers` (processes), `store` and
+`results` (what came of it), `report`. `studies` finds a study by name, file or log and runs it from Python, `console`
+on the terminal. `diagnosis` looks at a log before any experiment, `paper` reproduces.
 """

@@ -9,56 +9,20 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from coterie.errors import UnknownNameError, listed, or_similar
 from coterie.errors.extras import require_extra
-from coterie.runs.log_study import study_of_folder
 from coterie.runs.report.page import report_of, write_report
 from coterie.runs.report.regret import unfinished
 from coterie.runs.report.tables import TextTable, comparison, for_terminal
 from coterie.runs.results import results_of
 from coterie.runs.runner import OnUnit, run_study
 from coterie.runs.store import Store, Unit
-from coterie.runs.study import Study, read_study, study_from, title_of
+from coterie.runs.studies import find_study
+from coterie.runs.study import Study
 
 
 def usable_cores() -> int:
     """Returns the number of cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-def studies_folder() -> Path:
-    """Returns the folder of the studies that come with Coterie: in the package, or beside it in a clone."""
-    package = Path(__file__).parent.parent
-    inside = package / "studies"
-    return inside if inside.is_dir() else package.parent.parent / "studies"
-
-
-def list_studies() -> dict[str, str]:
-    """Returns the titles of Coterie's own studies by their names, sorted."""
-    return {name: title_of(path) for name, path in _own_studies().items()}
-
-
-def _own_studies() -> dict[str, Path]:
-    return dict(sorted((path.stem, path) for path in studies_folder().glob("*.toml")))
-
-
-def find_study(name: str) -> Study:
-    """Returns a study by the path of its file or of a result's manifest, or by the name of one of Coterie's own.
-
-    A folder that is a log makes the study of Last.fm on that log.
-    """
-    path = Path(name)
-    if path.name == "manifest.json":
-        return study_from(Store(path.parent).manifest["study"])
-    if path.is_dir() and not (path / "manifest.json").exists():
-        return study_of_folder(path, studies_folder() / "lastfm.toml")
-    if name.endswith(".toml") or path.is_file():
-        return read_study(path)
-    known = _own_studies()
-    if name not in known:
-        remedy = or_similar(name, known, "Name one of these, or the path of a TOML file")
-        raise UnknownNameError(f"study {name!r} is unknown", f"studies are {listed(known, 30)}", remedy)
-    return read_study(known[name])
 
 
 def run_demo(*, out: Path, seed: int = 0, quick: bool = False) -> Path:
@@ -79,8 +43,6 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
         f"worlds {len(study.worlds)}, policies {len(study.policies)}, trials {study.trials}, rounds {rounds:,} in all"
     )
     console.print(f"{study.title}: {sizes}; results in {out}", highlight=False, soft_wrap=True)
-    for each in study.worlds:
-        each.check()  # what is wrong with a log is said before anything is run
     with _progress(console) as on_unit:
         on_plan = partial(_print_plan, console, jobs) if study.of_logs else None
         store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)

@@ -12,7 +12,7 @@ from coterie.kernels import Exchangeable
 from coterie.policies import list_policies
 from coterie.policies.factory.ingredients import CLUSTER_WIDTH
 from coterie.policies.factory.recipes import RECIPES
-from coterie.problems.setting_rules import flag
+from coterie.problems.setting_rules import check_keys, choice, flag, text
 
 COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed", "quick")
 LONGEST_LABEL = 40
@@ -90,18 +90,13 @@ def learner_settings(given: Mapping[str, Any], shared: Mapping[str, Any]) -> Lea
     if not isinstance(label, str) or not 0 < len(label.strip()) <= LONGEST_LABEL:
         rule = f"it is a text of 1 to {LONGEST_LABEL} characters"
         raise SettingError(f"label is {label!r}", rule, 'Choose, say, "permuted"', key="label")
-    graph = given.get("graph", "shown")
-    if graph not in GRAPHS:
-        raise SettingError(
-            f"graph is {graph!r}", f"it is one of {listed(GRAPHS)}", or_similar(graph, GRAPHS, "Use one"), key="graph"
-        )
     assert isinstance(policy, str)
     tune = _tune(given.get("tune"), policy, options)
     return LearnerSettings(
         label=label,
         policy=policy,
         options=options,
-        graph=graph,
+        graph=choice(GRAPHS)("graph", given.get("graph", "shown")),
         tune=tune,
         worlds=_world_names(given.get("worlds")),
         fixed=tuple(given.get("fixed", [key for key in given if key in options])),
@@ -139,11 +134,7 @@ def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -
         remedy = or_similar(policy, known, 'Use one of these, or "module:function" for your own')
         raise SettingError(f"policy {met}", f"policies are {listed(known, 40)}", remedy, key="policy")
     defaults = known_options(policy)
-    for key in given:
-        if key not in defaults and key not in COMMON:
-            rule = f"{policy!r} has {listed([*COMMON, *defaults], 30)}"
-            remedy = or_similar(key, [*COMMON, *defaults], "Use one of these")
-            raise SettingError(f"key {key!r} is unknown", rule, remedy, key=key)
+    check_keys(given, [*COMMON, *defaults], f"{policy!r} has")
     options = {**defaults, **{key: value for key, value in shared.items() if key in defaults}}
     options.update({key: value for key, value in given.items() if key in defaults})
     _check_one_noise(given)
@@ -162,14 +153,8 @@ def check_shared(shared: Mapping[str, Any]) -> None:
     """Raises if the study gives its policies an option that cannot be shared."""
     known = ("lengthscale", "lambda_base", "noise_var", *ON_ENGINES)
     _check_one_noise(shared)
+    check_keys(shared, known, "[learners] has", remedy="Use these")
     for key, value in shared.items():
-        if key not in known:
-            raise SettingError(
-                f"key {key!r} is unknown",
-                f"[learners] has {listed(known)}",
-                or_similar(key, known, "Use these"),
-                key=key,
-            )
         _check_option(key, value)
 
 
@@ -190,13 +175,12 @@ def _check_option(key: str, value: Any) -> None:
         raise SettingError(f"{key} is {value!r}", "it is a number >= 0", "Mend it", key=key)
     if key == "lengthscale" and not (value == "median" or (number and value > 0)):
         raise SettingError(f"{key} is {value!r}", "it is a number > 0 or 'median'", "Mend it", key=key)
-    if key == "arm_kernel" and value not in ARM_KERNELS:
-        remedy = or_similar(value, ARM_KERNELS, "Use one of these")
-        raise SettingError(f"{key} is {value!r}", f"it is one of {listed(ARM_KERNELS)}", remedy, key=key)
+    if key == "arm_kernel":
+        choice(ARM_KERNELS)(key, value)
     if key == "engine_options" and value is not None and not isinstance(value, Mapping):
         raise SettingError(f"{key} is {value!r}", "it is a table", "Write, say, { eps = 0.5 }", key=key)
-    if key in ("similarity", "sampling", "engine") and not isinstance(value, str):
-        raise SettingError(f"{key} is {value!r}", "it is a text", "Write it in quotes", key=key)
+    if key in ("similarity", "sampling", "engine"):
+        text(key, value)
 
 
 def _tune(given: Any, policy: str, options: Mapping[str, Any]) -> Mapping[str, tuple[Any, ...]] | None:

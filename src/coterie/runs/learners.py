@@ -11,13 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 
 from coterie.contracts import ArmId, UserId
-from coterie.errors import CoterieError, InputError, SettingError, listed, or_similar
+from coterie.errors import CoterieError, InputError, SettingError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import Policy, SpectralSchedule, make_policy
 from coterie.policies.factory.recipes import RECIPES
 from coterie.policies.online import Chosen
 from coterie.problems import Round, World
+from coterie.problems.setting_rules import check_keys
 from coterie.runs.entries import LearnerSettings
 
 GIVEN = ("graph", "arms", "seed")
@@ -80,10 +81,7 @@ def _own_options(settings: LearnerSettings) -> dict[str, Any]:
         each.name: each.default for each in parameters if each.name not in GIVEN and each.kind is not each.VAR_KEYWORD
     }
     if not any(each.kind is each.VAR_KEYWORD for each in parameters):
-        for key in [*settings.options, *(settings.tune or {})]:
-            if key not in known:
-                rule = f"{settings.policy} has {listed(known, 30) or 'no options'}"
-                raise SettingError(f"key {key!r} is unknown", rule, or_similar(key, known, "Use one of these"), key=key)
+        check_keys([*settings.options, *(settings.tune or {})], known, f"{settings.policy} has the options")
     plain = {key: value for key, value in known.items() if isinstance(value, bool | int | float | str)}
     return {**plain, **settings.options}
 

@@ -3,24 +3,33 @@
 import re
 import sys
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
 from coterie.problems import world_settings
+from coterie.problems.setting_rules import Rule, check_keys, flag, positives, whole
 from coterie.runs.entries import LearnerSettings, check_shared, learner_settings
 from coterie.runs.learners import complete_learner
-from coterie.runs.toml_lines import line_of
 from coterie.runs.worlds import DrawnWorld, LogWorld, StudyWorld, log_settings
 
-Place = tuple[str | int, ...]
+Place = tuple[str | int, ...]  # keys from the top, with the number of the entry after the name of an array of tables
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
+_HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
+_KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 KEYS = ("name", "title", "trials", "seed", "reference", "quick", "left_out", "learners", "worlds", "policies", "tuning")
 QUICK_TRIALS, QUICK_PILOT = 2, 60
+PILOT_RULES: dict[str, Rule] = {
+    "trials": whole(1),
+    "horizon": whole(1),
+    "width": positives,
+    "lambda_base": positives,
+    "hindsight": flag,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,14 +136,8 @@ class Study:
         if self.left_out:
             out["left_out"] = list(self.left_out)
         if self.tuning is not None:
-            tuning = self.tuning
-            out["tuning"] = {
-                "trials": tuning.trials,
-                "horizon": tuning.horizon,
-                "width": list(tuning.width),
-                "lambda_base": list(tuning.lambda_base),
-                "hindsight": tuning.hindsight,
-            }
+            grids = {"width": list(self.tuning.width), "lambda_base": list(self.tuning.lambda_base)}
+            out["tuning"] = {**asdict(self.tuning), **grids}
         return out
 
 
@@ -192,8 +195,11 @@ def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
         Traceback (most recent call last):
         coterie.errors.SettingError: policy 'randon' is unknown; ...
     """
-    _check_keys(given, KEYS, ())
-    name = _plain_name(given.get("name", name), ("name",))
+    with _at(()):
+        check_keys(given, KEYS, "keys are")
+        name = _plain_name("name", given.get("name", name))
+        title = _filled("title", given.get("title", name))
+        trials, seed = whole(1)("trials", given.get("trials", 20)), whole(0)("seed", given.get("seed", 0))
     learners = _table(given.get("learners", {}), ("learners",))
     with _at(("learners",)):
         check_shared(learners)
@@ -215,9 +221,9 @@ def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
     _check_known(reference, labels, "policy", ("reference",))
     return Study(
         name=name,
-        title=_text(given.get("title", name), ("title",)),
-        trials=_whole(given.get("trials", 20), 1, ("trials",)),
-        seed=_whole(given.get("seed", 0), 0, ("seed",)),
+        title=title,
+        trials=trials,
+        seed=seed,
         reference=reference,
         worlds=tuple(worlds),
         policies=tuple(policies),
@@ -229,9 +235,9 @@ def study_from(given: Mapping[str, Any], *, name: str = "study") -> Study:
 
 def _world(given: Mapping[str, Any], path: Place, number: int) -> StudyWorld:
     values = dict(given)
-    name = _plain_name(values.pop("name", values.get("level") or f"world-{number + 1}"), (*path, "name"))
-    tuned_on = _text(values.pop("tuned_on", name), (*path, "tuned_on"))
     with _at(path):
+        name = _plain_name("name", values.pop("name", values.get("level") or f"world-{number + 1}"))
+        tuned_on = _filled("tuned_on", values.pop("tuned_on", name))
         if "data" in values:
             return LogWorld(name=name, settings=log_settings(values), tuned_on=tuned_on)
         return DrawnWorld(name=name, settings=world_settings(values), tuned_on=tuned_on)
@@ -251,19 +257,10 @@ def _check_alike(worlds: list[StudyWorld], *, tuned: bool) -> None:
 
 
 def _tuning(given: Any) -> Pilot:
-    given = _table(given, ("tuning",))
-    _check_keys(given, ("trials", "horizon", "width", "lambda_base", "hindsight"), ("tuning",))
-    usual = Pilot()
-    hindsight = given.get("hindsight", usual.hindsight)
-    if not isinstance(hindsight, bool):
-        raise _wrong(f"hindsight is {hindsight!r}", "it is true or false", "Choose one", ("tuning", "hindsight"))
-    return Pilot(
-        trials=_whole(given.get("trials", usual.trials), 1, ("tuning", "trials")),
-        horizon=_whole(given.get("horizon", usual.horizon), 1, ("tuning", "horizon")),
-        width=_numbers(given.get("width", usual.width), ("tuning", "width")),
-        lambda_base=_numbers(given.get("lambda_base", usual.lambda_base), ("tuning", "lambda_base")),
-        hindsight=hindsight,
-    )
+    values = _table(given, ("tuning",))
+    with _at(("tuning",)):
+        check_keys(values, PILOT_RULES, "keys are")
+        return Pilot(**{key: PILOT_RULES[key](key, value) for key, value in values.items()})
 
 
 @contextmanager
@@ -278,14 +275,6 @@ def _at(path: Place) -> Iterator[None]:
 def _wrong(problem: str, rule: str, remedy: str, path: Place) -> SettingError:
     key = path[-1] if path and isinstance(path[-1], str) else ""
     return SettingError(problem, rule, remedy, key=key, path=path)
-
-
-def _check_keys(given: Mapping[str, Any], known: Iterable[str], path: Place) -> None:
-    known = tuple(known)
-    for key in given:
-        if key not in known:
-            remedy = or_similar(key, known, "Use one of these")
-            raise _wrong(f"key {key!r} is unknown", f"keys are {listed(known, 30)}", remedy, (*path, key))
 
 
 def _check_known(name: Any, known: list[str], what: str, path: Place) -> None:
@@ -315,30 +304,45 @@ def _table(value: Any, path: Place) -> Mapping[str, Any]:
     raise _wrong(f"{path[-1]} is {value!r}", "it is a table", f"Write [{path[-1]}] and its keys below", path)
 
 
-def _text(value: Any, path: Place) -> str:
+def _filled(key: str, value: Any) -> str:
     if isinstance(value, str) and value:
         return value
-    raise _wrong(f"{path[-1]} is {value!r}", "it is a text", 'Write it in quotes, such as "easy"', path)
+    raise SettingError(f"{key} is {value!r}", "it is a text", 'Write it in quotes, such as "easy"', key=key)
 
 
-def _plain_name(value: Any, path: Place) -> str:
+def _plain_name(key: str, value: Any) -> str:
     if isinstance(value, str) and PLAIN_NAME.fullmatch(value):
         return value
     rule = "it names files: letters, digits and . _ = + - only, a letter or digit first"
-    raise _wrong(f"{path[-1]} is {value!r}", rule, 'Choose, say, "easy"', path)
+    raise SettingError(f"{key} is {value!r}", rule, 'Choose, say, "easy"', key=key)
 
 
-def _whole(value: Any, least: int, path: Place) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and value >= least:
-        return value
-    raise _wrong(f"{path[-1]} is {value!r}", f"it is a whole number >= {least}", "Mend it", path)
+def line_of(text: str, path: Place) -> int | None:
+    r"""Returns the line of a key, or of the nearest table above it that the file writes down; None if there is none.
+
+    Examples:
+        >>> text = 'trials = 2\n[[policies]]\npolicy = "random"\n[[policies]]\npolicy = "gredy"\n'
+        >>> line_of(text, ("policies", 1, "policy")), line_of(text, ("policies", 1, "width")), line_of(text, ("x",))
+        (5, 4, None)
+    """
+    lines = dict(reversed(list(_keys(text))))  # the first of each wins
+    while path:
+        if path in lines:
+            return lines[path]
+        path = path[:-1]
+    return None
 
 
-def _numbers(value: Any, path: Place) -> tuple[float, ...]:
-    if isinstance(value, list | tuple) and value and all(_is_positive(each) for each in value):
-        return tuple(float(each) for each in value)
-    raise _wrong(f"{path[-1]} is {value!r}", "it is a list of numbers > 0", "Choose, say, [0.5, 1, 2, 4]", path)
-
-
-def _is_positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < float("inf")
+def _keys(text: str) -> Iterator[tuple[Place, int]]:
+    """Yields every header and key at the start of a line, with its path and line number."""
+    table: Place = ()
+    entries: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        header, key = _HEADER.match(line), _KEY.match(line)
+        if header:
+            name = header.group(2).strip("\"'")
+            entries[name] = entries.get(name, -1) + 1
+            table = (name, entries[name]) if header.group(1) == "[[" else tuple(name.split("."))
+            yield table, number
+        elif key:
+            yield (*table, key.group(1).strip("\"'")), number

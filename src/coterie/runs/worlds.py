@@ -9,25 +9,19 @@ from typing import Any, ClassVar, Literal, Self, TypeAlias, get_args
 
 import numpy as np
 
-from coterie.errors import SettingError, listed, or_similar
+from coterie.errors import SettingError, listed
 from coterie.kernels import ArmPool
 from coterie.logs import Log, read_log
 from coterie.logs.originals import LOADERS, ORIGINS
 from coterie.policies.online import LEVELS, MostHits, OnlineFeatures
 from coterie.problems import Problem, Round, WorldSettings, draw_rounds, draw_world, settings_as_dict
 from coterie.problems.recorded import Negatives, OnePositive, Replay
-from coterie.problems.setting_rules import Rule, choice, whole
+from coterie.problems.setting_rules import Rule, check_keys, choice, text, whole
 from coterie.runs.entries import FEATURELESS, LearnerSettings
 from coterie.runs.learners import Anything, Given, Learner, make_learner, seen_graph
 
 Data: TypeAlias = Literal["plain", "lastfm", "deezer", "filmtrust", "open-bandit"]
 Protocol: TypeAlias = Literal["one-positive", "replay"]
-
-
-def _text(key: str, value: Any) -> str:
-    if isinstance(value, str):
-        return value
-    raise SettingError(f"{key} is {value!r}", "it is a text", "Write it in quotes", key=key)
 
 
 def _features(key: str, value: Any) -> tuple[str, ...]:
@@ -40,7 +34,7 @@ def _features(key: str, value: Any) -> tuple[str, ...]:
 
 RULES: dict[str, Rule] = {
     "data": choice(get_args(Data)),
-    "folder": _text,
+    "folder": text,
     "protocol": choice(get_args(Protocol)),
     "negatives": choice(get_args(Negatives)),
     "n_candidates": whole(2),
@@ -94,12 +88,7 @@ def log_settings(values: Mapping[str, Any]) -> LogSettings:
         100
     """
     known = [field.name for field in fields(LogSettings)]
-    for key in values:
-        if key not in known:
-            rule = f"settings of a log are {listed(known, len(known))}"
-            raise SettingError(
-                f"{key!r} is no setting of a log", rule, or_similar(key, known, "Remove it"), key=str(key)
-            )
+    check_keys(values, known, "settings of a log are", problem="{!r} is no setting of a log", remedy="Remove it")
     return LogSettings(**values)
 
 

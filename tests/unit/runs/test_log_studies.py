@@ -15,11 +15,11 @@ from coterie.kernels import ArmPool
 from coterie.logs import write_log
 from coterie.logs.log import Events, Ragged
 from coterie.runs import runner
-from coterie.runs.console import find_study, studies_folder
 from coterie.runs.learners import make_suited
 from coterie.runs.results import results_of
 from coterie.runs.runner import ends_early, missing_units, run_study
 from coterie.runs.store import Store, Unit, file_name
+from coterie.runs.studies import find_study, studies_folder
 from coterie.runs.study import Study, read_study, study_from
 from coterie.runs.trial import Trial
 from coterie.runs.worlds import LogSettings, log_settings

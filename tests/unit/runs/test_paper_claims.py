@@ -19,8 +19,7 @@ from coterie.runs.paper.claims import (
     judge_pilot,
 )
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
-from coterie.runs.paper.summary import StudySummary, growth, summarise
-from coterie.runs.paper.table import PAPER, SIZES, cells, within_ten_percent
+from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, cells, growth, summarise, within_ten_percent
 from coterie.runs.results import Results
 
 DOCS = Path(__file__).parents[3] / "docs"

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import FreeKernel, Green
 from coterie.models import make_model
-from coterie.runs.paper import gain, spectral
-from coterie.runs.paper.gain import figures
-from coterie.runs.paper.gain.findings import findings
+from coterie.runs.paper.experiments import gain, spectral
+from coterie.runs.paper.experiments.gain_findings import findings
+from coterie.runs.paper.reproduce import COMPUTED
 from strategies import graphs
 
 RIDGE = 0.1
@@ -22,7 +22,7 @@ RIDGE = 0.1
 
 @pytest.fixture(scope="module")
 def record() -> Any:
-    return gain.run(True, lambda _: None)
+    return COMPUTED["figure-1"].run(True, lambda _: None)
 
 
 def user_cov(graph: UserGraph) -> Any:
@@ -110,14 +110,14 @@ def test_clusters_share_no_edge() -> None:
 def test_the_record_is_small_json_and_the_same_each_time(record: Any) -> None:
     text = json.dumps(record, allow_nan=False)
     assert len(text) < 60_000
-    assert json.dumps(gain.run(True, lambda _: None)) == text
+    assert json.dumps(COMPUTED["figure-1"].run(True, lambda _: None)) == text
     assert {each.get("verdict") for each in record["findings"]} <= {"holds", "holds partly", "does not hold", None}
 
 
-def test_progress_is_told() -> None:
-    told: list[str] = []
-    gain.run(True, told.append)
-    assert any("complete" in line for line in told)
+def test_progress_is_reported() -> None:
+    said: list[str] = []
+    COMPUTED["figure-1"].run(True, said.append)
+    assert any("complete" in line for line in said)
 
 
 def test_verdicts_come_from_the_data(record: Any) -> None:
@@ -129,7 +129,7 @@ def test_verdicts_come_from_the_data(record: Any) -> None:
     assert verdict([cell | {"regular": cell["iid"] / 2} for cell in record["gain"]]) == "does not hold"
 
 
-@pytest.mark.parametrize("picture", [figures.draw_gain, figures.draw_dimension, figures.draw_proposition])
+@pytest.mark.parametrize("picture", [gain.draw_gain, gain.draw_dimension, gain.draw_proposition])
 def test_pictures_are_drawn_from_a_stored_record(record: Any, picture: Any, tmp_path: Path) -> None:
     title, stem, caption = picture(json.loads(json.dumps(record)), tmp_path / "pictures")
     assert title
@@ -138,9 +138,8 @@ def test_pictures_are_drawn_from_a_stored_record(record: Any, picture: Any, tmp_
     assert "</svg>" in stem.with_suffix(".svg").read_text()
 
 
-def test_all_pictures_are_drawn(record: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(figures, "saved", lambda _figure, stem, *_: (stem.name, stem, ""))
-    assert [name for name, _, _ in gain.draw(record, tmp_path)] == [
+def test_all_pictures_are_drawn(record: Any, tmp_path: Path) -> None:
+    assert [stem.name for _, stem, _ in COMPUTED["figure-1"].draw(record, tmp_path)] == [
         "figure-1a-gain",
         "figure-1bc-dimension",
         "figure-1d-proposition",

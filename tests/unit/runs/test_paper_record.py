@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from coterie.runs.paper.record import finding, mean_and_error, plain, slope_and_error
+from coterie.runs.paper.experiments.experiment import finding, mean_and_error, plain, slope_and_error
 
 
 def test_plain_is_json_of_six_digits() -> None:

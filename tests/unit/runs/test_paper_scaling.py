@@ -8,18 +8,19 @@ import numpy as np
 import pytest
 
 from coterie.graphs import FAMILIES
-from coterie.runs.paper import scaling
-from coterie.runs.paper.scaling import engines, families
+from coterie.runs.paper.experiments import engines, families
+from coterie.runs.paper.reproduce import COMPUTED
+
+SMALL = {
+    "engines": engines.EnginesSettings(horizons=(5, 10), fixed_horizon=5, n_users=(9, 18), fixed_users=9),
+    "families": families.FamiliesSettings(n_users=9, times=(5, 20, 60), repeats=1),
+}
+SCALING = COMPUTED["scaling"]
 
 
 @pytest.fixture(scope="module")
 def record() -> Any:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            engines, "QUICK", engines.EnginesSettings(horizons=(5, 10), fixed_horizon=5, n_users=(9, 18), fixed_users=9)
-        )
-        patch.setattr(families, "QUICK", families.FamiliesSettings(n_users=9, times=(5, 20, 60), repeats=1))
-        return scaling.run(True, lambda _: None)
+    return SCALING.run(True, lambda _: None, SMALL)
 
 
 def test_every_engine_is_measured_in_time_and_memory(record: Any) -> None:
@@ -58,10 +59,10 @@ def test_the_record_is_small_json(record: Any) -> None:
     assert len(json.dumps(record, allow_nan=False)) < 60_000
 
 
-@pytest.mark.parametrize("name", sorted(scaling.PARTS))
+@pytest.mark.parametrize("name", sorted(SCALING.parts))
 def test_pictures_are_drawn_from_a_stored_record(record: Any, name: str, tmp_path: Path) -> None:
     stored = json.loads(json.dumps(record))
-    for title, stem, caption in scaling.PARTS[name].draw(stored[name], tmp_path):
+    for title, stem, caption in SCALING.parts[name].draw(stored[name], tmp_path):
         assert title
         assert caption
         assert stem.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

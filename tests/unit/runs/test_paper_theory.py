@@ -15,22 +15,18 @@ from coterie.kernels import PoolKernel
 from coterie.models import make_model
 from coterie.policies import TheoryWidth
 from coterie.problems import sphere_pool
-from coterie.runs.paper import theory
-from coterie.runs.paper.theory import bounds, growth, uncertainty
-from coterie.runs.paper.theory.formulas import (
-    largest_gap,
-    printed_bound,
-    simple_bound,
-    tight_bound,
-    ts_bound,
-    ucb_bound,
-)
+from coterie.runs.paper.experiments import bounds, growth, uncertainty
+from coterie.runs.paper.experiments.bounds import largest_gap, ts_bound, ucb_bound
+from coterie.runs.paper.experiments.uncertainty import printed_bound, simple_bound, tight_bound
+from coterie.runs.paper.reproduce import COMPUTED
 from strategies import Case, cases
+
+THEORY = COMPUTED["theory"]
 
 
 @pytest.fixture(scope="module")
 def record() -> Any:
-    return theory.run(True, lambda _: None)
+    return THEORY.run(True, lambda _: None)
 
 
 def summed(kernel: PoolKernel, noise_var: float, pairs: list[tuple[int, int]]) -> tuple[float, float]:
@@ -124,14 +120,14 @@ def test_a_learner_of_linear_regret_would_be_found_out(record: Any) -> None:
 def test_the_record_is_small_json_and_the_same_each_time(record: Any) -> None:
     text = json.dumps(record, allow_nan=False)
     assert len(text) < 60_000
-    assert json.dumps(theory.run(True, lambda _: None)) == text
+    assert json.dumps(THEORY.run(True, lambda _: None)) == text
     assert {each.get("verdict") for each in record["findings"]} <= {"holds", "holds partly", "does not hold", None}
 
 
-@pytest.mark.parametrize("name", sorted(theory.PARTS))
+@pytest.mark.parametrize("name", sorted(THEORY.parts))
 def test_pictures_are_drawn_from_a_stored_record(record: Any, name: str, tmp_path: Path) -> None:
     stored = json.loads(json.dumps(record))
-    for title, stem, caption in theory.PARTS[name].draw(stored[name], tmp_path / "pictures"):
+    for title, stem, caption in THEORY.parts[name].draw(stored[name], tmp_path / "pictures"):
         assert title
         assert caption
         assert stem.with_suffix(".png").read_bytes().startswith(b"\x89PNG")

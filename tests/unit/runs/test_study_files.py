@@ -7,9 +7,8 @@ import pytest
 
 from coterie.errors import SettingError
 from coterie.problems import WorldSettings
-from coterie.runs.console import find_study, studies_folder
-from coterie.runs.study import read_study, study_from
-from coterie.runs.toml_lines import line_of
+from coterie.runs.studies import find_study, studies_folder
+from coterie.runs.study import line_of, read_study, study_from
 
 GOOD = """\
 title = "A study"
@@ -113,8 +112,8 @@ def test_a_noise_variance_for_all_is_that_of_every_policy_without_one_of_its_own
         ('policy = "gob-lin"', 'policy = "gob-line"', 'policy = "gob-line"', "Did you mean 'gob-lin'"),
         ("width = 2.0\nworlds", "widht = 2.0\nworlds", "widht = 2.0", "Did you mean 'width'"),
         ('title = "A study"', 'titel = "A study"', 'titel = "A study"', "Did you mean 'title'"),
-        ("trials = 3", 'trials = "three"', 'trials = "three"', "whole number >= 1"),
-        ("trials = 3", "trials = 0", "trials = 0", "whole number >= 1"),
+        ("trials = 3", 'trials = "three"', 'trials = "three"', "whole number of at least 1"),
+        ("trials = 3", "trials = 0", "trials = 0", "whole number of at least 1"),
         ("noise_std = 0.2", "horizon = 0", "horizon = 0", "whole number of at least 1"),
         ("noise_std = 0.2", "n_candidates = 11", "n_candidates = 11", "at most n_arms, which is 10"),
         ("noise_std = 0.2", "noise_sdt = 0.2", "noise_sdt = 0.2", "Did you mean 'noise_std'"),

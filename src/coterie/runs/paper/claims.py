@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator, Mapping
 
-from coterie.runs.paper.record import Record, finding, verdict_of
-from coterie.runs.paper.summary import StudySummary
-from coterie.runs.paper.table import cells, within_ten_percent
+from coterie.runs.paper.experiments.experiment import Record, finding, verdict_of
+from coterie.runs.paper.summary import StudySummary, cells, within_ten_percent
 
 OURS = ["lk-gp-ucb", "lk-gp-ts"]
 BASELINES = ["coop-kernel-ucb", "gob-lin", "graph-ucb", "gp-ucb", "pooled-linucb", "per-user-linucb"]

@@ -6,9 +6,8 @@ from pathlib import Path
 
 from coterie.problems import PRESET_NOTES
 from coterie.runs.paper.claims import judge, judge_controls, judge_pilot
-from coterie.runs.paper.record import Record
-from coterie.runs.paper.summary import StudySummary
-from coterie.runs.paper.table import PAPER, SIZES, table_rows
+from coterie.runs.paper.experiments.experiment import Record
+from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, table_rows
 from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
 from coterie.runs.report.tables import TextTable, markdown_table

@@ -2,35 +2,28 @@
 
 import json
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from time import monotonic
-from typing import Any, Protocol
 
 from coterie.errors import StoreError
-from coterie.runs.console import find_study, run_and_report
-from coterie.runs.paper import gain, scaling, theory
+from coterie.runs.console import run_and_report
 from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
-from coterie.runs.paper.record import Record
+from coterie.runs.paper.experiments import bounds, clustered_graphs, engines, families, gain, growth, uncertainty
+from coterie.runs.paper.experiments.experiment import Computation, Record
 from coterie.runs.paper.summary import summarise
 from coterie.runs.results import results_of
 from coterie.runs.store import Store, write_text
+from coterie.runs.studies import find_study
 from coterie.runs.workers import one_blas_thread
 
-
-class Computation(Protocol):
-    """A part that is not a study of policies: it computes a record and draws it."""
-
-    def run(self, quick: bool, tell: Callable[[str], None]) -> Record:
-        """Returns the record."""
-        ...
-
-    def draw(self, record: Record, folder: Path) -> list[tuple[str, Path, str]]:
-        """Draws the record and returns title, path without ending, and caption of each picture."""
-        ...
-
-
-NUMBERS: Mapping[str, Any] = {"figure-1": gain, "theory": theory, "scaling": scaling}
+COMPUTED: Mapping[str, Computation] = {
+    "figure-1": Computation("figure-1", {"": gain}),
+    "theory": Computation(
+        "theory", {"clusters": clustered_graphs, "growth": growth, "bounds": bounds, "uncertainty": uncertainty}
+    ),
+    "scaling": Computation("scaling", {"engines": engines, "families": families}),
+}
 
 # What each part of the command runs: studies by name, and computations of the theory.
 PARTS: Mapping[str, tuple[str, ...]] = {
@@ -60,14 +53,14 @@ def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bo
     if not resume:
         _check_free(names, out)
     for name in names:
-        if name in NUMBERS:
-            _run_numbers(name, out, quick=quick)
+        if name in COMPUTED:
+            _compute(name, out, quick=quick)
         else:
             _run_study(name, out, quick=quick, jobs=jobs, resume=resume)
     return write_pages(out)
 
 
-def tell(line: str) -> None:
+def say(line: str) -> None:
     """Prints a line at once."""
     print(line, flush=True)
 
@@ -77,14 +70,14 @@ def write_pages(out: Path) -> Path:
     records = read_summaries(out / "results")
     (out / "reproduction.md").write_text(as_markdown(records), encoding="utf-8")
     page = write_html(records, out / "reproduction.html", pictures=out / "pictures")
-    tell(f"\n{answer(records)}\nClaim by claim: {page}  (open it in any browser)")
+    say(f"\n{answer(records)}\nClaim by claim: {page}  (open it in any browser)")
     return page
 
 
 def _check_free(names: list[str], out: Path) -> None:
     """Raises if one of the parts is there already, before any work is done."""
     for name in names:
-        path = out / "results" / f"{name}.json" if name in NUMBERS else out / name / "trials"
+        path = out / "results" / f"{name}.json" if name in COMPUTED else out / name / "trials"
         if path.exists():
             raise StoreError(
                 f"{str(path)!r} is there already",
@@ -103,18 +96,18 @@ def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) ->
         _copy(drawn, out / "pictures" / f"{name}-{drawn.name}")
 
 
-def _run_numbers(name: str, out: Path, *, quick: bool) -> None:
+def _compute(name: str, out: Path, *, quick: bool) -> None:
     path = out / "results" / f"{name}.json"
     if path.exists():
-        tell(f"{name}: finished already")
+        say(f"{name}: finished already")
         record = _finished(path, quick=quick)
     else:
-        tell(f"{name}: computing")
+        say(f"{name}: computing")
         start = monotonic()
         with one_blas_thread():
-            record = NUMBERS[name].run(quick, lambda line: tell(f"{name}: {line}"))
+            record = COMPUTED[name].run(quick, lambda line: say(f"{name}: {line}"))
         record["quick"], record["minutes"] = quick, round((monotonic() - start) / 60, 2)
-    drawn = NUMBERS[name].draw(record, out / "pictures")
+    drawn = COMPUTED[name].draw(record, out / "pictures")
     record["pictures"] = [{"title": title, "stem": Path(stem).name, "caption": text} for title, stem, text in drawn]
     _write(path, record)
 

@@ -1,6 +1,6 @@
 """Regret against the number of users in the regime T = C n, for the paper's learner and for independent ones."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import sqrt
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,20 @@ from coterie.graphs import UserGraph
 from coterie.kernels import Green, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import World, gp_world, sphere_pool
-from coterie.runs.paper.pictures import Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, Verdict, finding, mean_and_error, plain, slope_and_error, verdict_of
-from coterie.runs.paper.spectral import disjoint_cliques, largest_variance
+from coterie.runs.paper.experiments.experiment import (
+    Drawn,
+    Record,
+    Report,
+    Verdict,
+    finding,
+    legend_below,
+    log_axis,
+    mean_and_error,
+    saved,
+    slope_and_error,
+    verdict_of,
+)
+from coterie.runs.paper.experiments.spectral import disjoint_cliques, largest_variance
 from coterie.runs.report.style import finish, looks, new_figure
 from coterie.runs.trial import play
 
@@ -38,23 +49,22 @@ class GrowthSettings:
     seed: int = 3
 
 
+FULL = GrowthSettings()
 QUICK = GrowthSettings(n_users=(12, 24, 48), trials=3)
 
 
-def measure(quick: bool, tell: Tell) -> Record:
+def measure(settings: GrowthSettings, report: Report) -> Record:
     """Returns for each graph, policy and n the final regret over the trials, and the log-log slopes in n."""
-    settings = QUICK if quick else GrowthSettings()
     lines = []
     for n_clusters in settings.n_clusters:
         regrets = []
         for n_users in settings.n_users:
-            tell(f"theory (2): {n_users} users in {n_clusters} cluster(s), T = {settings.rounds_per_user * n_users}")
+            report(f"theory (2): {n_users} users in {n_clusters} cluster(s), T = {settings.rounds_per_user * n_users}")
             regrets.append([_trial(settings, n_users, n_clusters, trial) for trial in range(settings.trials)])
         spreads = [sqrt(_most(settings, n_users, n_clusters)) for n_users in settings.n_users]
         for name, table in zip(POLICIES, np.array(regrets).transpose(2, 1, 0), strict=True):
             lines.append({"n_clusters": n_clusters, "policy": name} | _line(settings, table, np.array(spreads)))
-    result: Record = plain({"settings": asdict(settings), "lines": lines})
-    return result
+    return {"lines": lines}
 
 
 def _most(settings: GrowthSettings, n_users: int, n_clusters: int) -> float:

@@ -76,6 +76,15 @@ def operator_bound(
     return sum_of_logs(user_values, arm_values, horizon / (noise_var * share))
 
 
+def operator_bounds(user_values: Array, *, horizon: int, noise_var: float) -> dict[str, float]:
+    """Returns the operator bound on the cube as printed, and with the 1/n of uniform users."""
+    arms = cube_spectrum()
+    return {
+        name: operator_bound(user_values, arms, horizon=horizon, noise_var=noise_var, uniform_users=uniform)
+        for name, uniform in (("operator", False), ("operator_uniform", True))
+    }
+
+
 def regular_gain(user_values: Array, features: Array, noise_var: float) -> float:
     """Returns the gain where every user meets each of these arms once, the paper's regular-design expression."""
     return sum_of_logs(user_values, np.asarray(np.linalg.eigvalsh(ARM_KERNEL.gram(features)), float), 1 / noise_var)
@@ -95,6 +104,23 @@ def gains_of_design(
     np.fill_diagonal(gram, gram.diagonal() + 1)
     logs = 2 * np.cumsum(np.log(cholesky(gram, JitterLog()).diagonal()))
     return np.asarray(logs[np.array(horizons) - 1])
+
+
+def iid_gains(
+    graph: UserGraph,
+    laplacian_ridge: float,
+    seeds: Sequence[list[int]],
+    *,
+    noise_vars: Sequence[float],
+    horizons: Sequence[int],
+) -> Array:
+    """Returns the gains of i.i.d. designs: seeds x noise variances x horizons."""
+    user_cov = Green(laplacian_ridge=laplacian_ridge).matrix(graph)
+    gains = []
+    for seed in seeds:
+        design = iid_design(graph.n_users, max(horizons), np.random.default_rng(seed))
+        gains.append([gains_of_design(user_cov, *design, noise_var=each, horizons=horizons) for each in noise_vars])
+    return np.array(gains)
 
 
 def effective_dim(gain: Array, *, horizon: Array, max_variance: float, noise_var: float) -> Array:

@@ -1,17 +1,29 @@
 """Disjoint clusters in the regime T = C n: the effective dimension against their number, and the operator bound."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.kernels import Green
-from coterie.runs.paper import spectral
-from coterie.runs.paper.pictures import BLUE, MARKERS, ORANGE, SHADES, Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, finding, mean_and_error, plain, slope, span, verdict_of
-from coterie.runs.report.style import finish, new_figure
+from coterie.runs.paper.experiments import spectral
+from coterie.runs.paper.experiments.experiment import (
+    MARKERS,
+    SHADES,
+    Drawn,
+    Record,
+    Report,
+    finding,
+    legend_below,
+    log_axis,
+    mean_and_error,
+    saved,
+    slope,
+    span,
+    verdict_of,
+)
+from coterie.runs.report.style import BLUE, VERMILLION, finish, new_figure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,23 +41,22 @@ class ClustersSettings:
     seed: int = 2
 
 
+FULL = ClustersSettings()
 QUICK = ClustersSettings(n_users=60, n_clusters=(1, 2, 4, 12, 60), sizes=(12, 24, 48), repeats=2)
 
 
-def measure(quick: bool, tell: Tell) -> Record:
+def measure(settings: ClustersSettings, report: Report) -> Record:
     """Returns for each k and lambda the gain, the effective dimension, and the operator bound with and without 1/n."""
-    settings = QUICK if quick else ClustersSettings()
     cells = []
     for n_clusters in settings.n_clusters:
-        tell(f"theory (1): {n_clusters} clusters of {settings.n_users // n_clusters} users")
+        report(f"theory (1): {n_clusters} clusters of {settings.n_users // n_clusters} users")
         cells += _cells(settings, n_clusters)
     sizes = []
     for n_users in settings.sizes:
-        tell(f"theory (1): {n_users} users")
+        report(f"theory (1): {n_users} users")
         for n_clusters in settings.clusters_over_sizes:
             sizes += _cells(replace(settings, n_users=n_users), n_clusters)
-    result: Record = plain({"settings": asdict(settings), "cells": cells, "sizes": sizes})
-    return result
+    return {"cells": cells, "sizes": sizes}
 
 
 def _cells(settings: ClustersSettings, n_clusters: int) -> list[Record]:
@@ -59,36 +70,21 @@ def _cells(settings: ClustersSettings, n_clusters: int) -> list[Record]:
 
 def _gains(settings: ClustersSettings, n_clusters: int) -> Array:
     """Returns the gains of i.i.d. designs: repeats x noise variances."""
+    seeds = [[settings.seed, settings.n_users, n_clusters, repeat] for repeat in range(settings.repeats)]
     graph = spectral.disjoint_cliques(settings.n_users, n_clusters)
-    user_cov = Green(laplacian_ridge=settings.laplacian_ridge).matrix(graph)
-    horizon = settings.n_users * settings.rounds_per_user
-    gains = []
-    for repeat in range(settings.repeats):
-        design = spectral.iid_design(
-            settings.n_users, horizon, np.random.default_rng([settings.seed, settings.n_users, n_clusters, repeat])
-        )
-        gains.append(
-            [
-                spectral.gains_of_design(user_cov, *design, noise_var=noise_var, horizons=[horizon])[0]
-                for noise_var in settings.noise_vars
-            ]
-        )
-    return np.array(gains)
+    horizons = [settings.n_users * settings.rounds_per_user]
+    noise_vars, ridge = settings.noise_vars, settings.laplacian_ridge
+    return spectral.iid_gains(graph, ridge, seeds, noise_vars=noise_vars, horizons=horizons)[..., 0]
 
 
 def _cell(settings: ClustersSettings, n_clusters: int, noise_var: float, gains: Array) -> Record:
-    graph, horizon = (
-        spectral.disjoint_cliques(settings.n_users, n_clusters),
-        settings.n_users * settings.rounds_per_user,
-    )
+    graph = spectral.disjoint_cliques(settings.n_users, n_clusters)
+    horizon = settings.n_users * settings.rounds_per_user
     most = spectral.largest_variance(graph, settings.laplacian_ridge)
     dims = spectral.effective_dim(gains, horizon=np.array(horizon), max_variance=most, noise_var=noise_var)
     dim, error = mean_and_error(dims)
-    values, arms = spectral.user_eigenvalues(graph, settings.laplacian_ridge), spectral.cube_spectrum()
-    operator = {
-        name: spectral.operator_bound(values, arms, horizon=horizon, noise_var=noise_var, uniform_users=uniform)
-        for name, uniform in (("operator", False), ("operator_uniform", True))
-    }
+    values = spectral.user_eigenvalues(graph, settings.laplacian_ridge)
+    operator = spectral.operator_bounds(values, horizon=horizon, noise_var=noise_var)
     return {"gain": float(gains.mean()), "dim": dim, "dim_error": error, "max_variance": most} | operator
 
 
@@ -219,7 +215,7 @@ def _operator_lines(axes: Any, record: Record) -> None:
         clusters = [cell["n_clusters"] for cell in cells]
         for key, label, colour, dashes in (
             ("operator", "as printed", BLUE, "--"),
-            ("operator_uniform", "with 1/n", ORANGE, "-"),
+            ("operator_uniform", "with 1/n", VERMILLION, "-"),
         ):
             ratio = [cell[key] / cell["gain"] for cell in cells]
             style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 4}

@@ -1,8 +1,8 @@
 """The regret bounds of Theorems 3 and 4, with the constants of their proofs, beside measured regret."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
-from math import sqrt
+from math import log, pi, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,19 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool, Green, SquaredExponential, joint_penalty, pool_kernel
 from coterie.policies import Policy, TheoryWidth, make_policy
 from coterie.problems import World, sphere_pool
-from coterie.runs.paper.pictures import BLACK, Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain, slope, span, verdict_of
-from coterie.runs.paper.theory.formulas import largest_gap, ts_bound, ucb_bound
-from coterie.runs.report.style import finish, look, new_figure
+from coterie.runs.paper.experiments.experiment import (
+    Drawn,
+    Record,
+    Report,
+    finding,
+    legend_below,
+    log_axis,
+    saved,
+    slope,
+    span,
+    verdict_of,
+)
+from coterie.runs.report.style import BLACK, finish, look, new_figure
 from coterie.runs.trial import play
 
 POLICIES = ("lk-gp-ucb", "lk-gp-ts")
@@ -40,25 +49,24 @@ class BoundsSettings:
     seed: int = 5
 
 
+FULL = BoundsSettings()
 QUICK = BoundsSettings(times=(10, 50, 100, 300), trials=2)
 
 
-def measure(quick: bool, tell: Tell) -> Record:
+def measure(settings: BoundsSettings, report: Report) -> Record:
     """Returns regret and bound over time for each policy and width, in every trial."""
-    settings = QUICK if quick else BoundsSettings()
     runs: dict[str, list[Record]] = {}
     for trial in range(settings.trials):
-        tell(f"theory (3): trial {trial + 1} of {settings.trials}, T = {settings.times[-1]}")
-        for label, told in _trial(settings, trial).items():
-            runs.setdefault(label, []).append(told)
-    lines = [{"label": label} | _line(told) for label, told in runs.items()]
-    result: Record = plain({"settings": asdict(settings), "lines": lines})
-    return result
+        report(f"theory (3): trial {trial + 1} of {settings.trials}, T = {settings.times[-1]}")
+        for label, course in _trial(settings, trial).items():
+            runs.setdefault(label, []).append(course)
+    lines = [{"label": label} | _line(courses) for label, courses in runs.items()]
+    return {"lines": lines}
 
 
 def _line(runs: list[Record]) -> Record:
     """Returns what is drawn over time, and trial by trial the end and the least room under the bound."""
-    table = {key: np.array([told[key] for told in runs]) for key in runs[0]}
+    table = {key: np.array([course[key] for course in runs]) for key in runs[0]}
     line: Record = {key: values.mean(axis=0) for key, values in table.items()}
     line["regret_error"] = table["regret"].std(axis=0, ddof=1) / sqrt(len(runs))
     if "bound" in table:
@@ -123,8 +131,8 @@ def _course(settings: BoundsSettings, name: str, world: World, trial: int, **opt
         if isinstance(width := policy.width, TheoryWidth):
             bounds.append(_bound(settings, name, policy, width, end))
             trivial.append(end * largest_gap(width.norm_bound, policy.model.max_variance))
-    told: Record = {"regret": regrets}
-    return told | ({"bound": bounds, "trivial": trivial} if bounds else {})
+    course: Record = {"regret": regrets}
+    return course | ({"bound": bounds, "trivial": trivial} if bounds else {})
 
 
 def _bound(settings: BoundsSettings, name: str, policy: Policy, width: TheoryWidth, horizon: int) -> float:
@@ -141,6 +149,35 @@ def _bound(settings: BoundsSettings, name: str, policy: Policy, width: TheoryWid
         n_candidates=settings.n_candidates,
         failure_prob=settings.failure_prob,
     )
+
+
+def ucb_bound(beta: float, gain: float, *, horizon: int, max_variance: float, norm_bound: float) -> float:
+    """Returns 2 beta_T sqrt(2 T max(1, K_max) gain) + B_Delta, the last line of the proof of Theorem 3."""
+    return 2 * beta * sqrt(2 * horizon * max(1.0, max_variance) * gain) + largest_gap(norm_bound, max_variance)
+
+
+def ts_bound(
+    beta: float,
+    gain: float,
+    *,
+    horizon: int,
+    max_variance: float,
+    norm_bound: float,
+    n_candidates: int,
+    failure_prob: float,
+) -> float:
+    """Returns 194 c_T sqrt(2 T max(1, K_max) gain) + (4 + pi^2/6 + delta) B_Delta, the proof of Theorem 4.
+
+    c_T = beta_T (1 + sqrt(2 log(T^2 M))) with M candidates; beta_T has failure probability delta / T.
+    """
+    spread = beta * (1 + sqrt(2 * log(horizon**2 * n_candidates)))
+    rest = (4 + pi**2 / 6 + failure_prob) * largest_gap(norm_bound, max_variance)
+    return 194 * spread * sqrt(2 * horizon * max(1.0, max_variance) * gain) + rest
+
+
+def largest_gap(norm_bound: float, max_variance: float) -> float:
+    """Returns B_Delta = 2 B sqrt(K_max): no round can regret more, whatever is chosen."""
+    return 2 * norm_bound * sqrt(max_variance)
 
 
 def findings(record: Record) -> list[Record]:

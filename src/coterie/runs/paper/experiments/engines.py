@@ -14,8 +14,16 @@ from coterie.graphs import make_graph
 from coterie.kernels import ArmKernel, ArmPool, Linear, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import sphere_pool
-from coterie.runs.paper.pictures import Drawn, draw_lines, legend_below, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain, slope
+from coterie.runs.paper.experiments.experiment import (
+    Drawn,
+    Record,
+    Report,
+    draw_lines,
+    finding,
+    legend_below,
+    saved,
+    slope,
+)
 from coterie.runs.report.style import finish, new_figure
 
 Shown = tuple[int, list[ArmId], float]
@@ -58,36 +66,33 @@ class EnginesSettings:
     seed: int = 6
 
 
+FULL = EnginesSettings()
 QUICK = EnginesSettings(horizons=(50, 100, 200), fixed_horizon=60, n_users=(10, 20, 40), fixed_users=20)
 
 
-def measure(quick: bool, tell: Tell) -> Record:
+def measure(settings: EnginesSettings, report: Report) -> Record:
     """Returns time per round and memory of each engine, against T at a fixed n and against n at a fixed T."""
-    settings = QUICK if quick else EnginesSettings()
-    result: Record = plain(
-        {
-            "settings": asdict(settings) | {"engines": list(ENGINES)},
-            "rounds": _in_rounds(settings, tell),
-            "users": _in_users(settings, tell),
-        }
-    )
-    return result
+    return {
+        "settings": asdict(settings) | {"engines": list(ENGINES)},
+        "rounds": _in_rounds(settings, report),
+        "users": _in_users(settings, report),
+    }
 
 
-def _in_rounds(settings: EnginesSettings, tell: Tell) -> list[Record]:
+def _in_rounds(settings: EnginesSettings, report: Report) -> list[Record]:
     """Returns for each engine the cost of the rounds up to each T, at a fixed n."""
     lines = []
     for name in ENGINES:
-        tell(f"scaling: {name}, {settings.fixed_users} users, up to {settings.horizons[-1]} rounds")
+        report(f"scaling: {name}, {settings.fixed_users} users, up to {settings.horizons[-1]} rounds")
         lines.append({"engine": name} | _cost(settings, name, settings.fixed_users, settings.horizons))
     return lines
 
 
-def _in_users(settings: EnginesSettings, tell: Tell) -> list[Record]:
+def _in_users(settings: EnginesSettings, report: Report) -> list[Record]:
     """Returns for each engine the cost of a fixed number of rounds for each n."""
     lines = []
     for name in ENGINES:
-        tell(f"scaling: {name}, up to {settings.n_users[-1]} users, {settings.fixed_horizon} rounds")
+        report(f"scaling: {name}, up to {settings.n_users[-1]} users, {settings.fixed_horizon} rounds")
         costs = [_cost(settings, name, n_users, (settings.fixed_horizon,)) for n_users in settings.n_users]
         lines.append({"engine": name} | {key: [cost[key][0] for cost in costs] for key in costs[0]})
     return lines

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.runs.paper.record import Record, finding, slope, span, verdict_of
+from coterie.runs.paper.experiments.experiment import Record, finding, slope, span, verdict_of
 
 NEARLY = 0.05
 

@@ -1,9 +1,9 @@
 """The lemma on cumulative uncertainty over a range of noise variances, and the form of it that always holds."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import product
-from math import expm1, sqrt
+from math import expm1, log1p, sqrt
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,18 @@ from coterie.graphs import make_graph
 from coterie.kernels import Green, PoolKernel, SquaredExponential, pool_kernel
 from coterie.models import Model, make_model
 from coterie.problems import sphere_pool
-from coterie.runs.paper.pictures import GREEN, MARKERS, ORANGE, Drawn, legend_below, log_axis, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain, span
-from coterie.runs.paper.theory.formulas import printed_bound, simple_bound, tight_bound
-from coterie.runs.report.style import finish, new_figure
+from coterie.runs.paper.experiments.experiment import (
+    MARKERS,
+    Drawn,
+    Record,
+    Report,
+    finding,
+    legend_below,
+    log_axis,
+    saved,
+    span,
+)
+from coterie.runs.report.style import GREEN, VERMILLION, finish, new_figure
 
 SEQUENCES = ("bandit", "one pair repeated", "distinct pairs")
 
@@ -35,23 +43,22 @@ class UncertaintySettings:
     seed: int = 4
 
 
+FULL = UncertaintySettings()
 QUICK = UncertaintySettings(horizon=60, noise_vars=tuple(10.0**power for power in range(-4, 5)))
 
 
-def measure(quick: bool, tell: Tell) -> Record:
+def measure(settings: UncertaintySettings, report: Report) -> Record:
     """Returns for each world, sequence and noise variance the summed std over each of the three bounds."""
-    settings = QUICK if quick else UncertaintySettings()
     lines = []
     for family, ridge in settings.worlds:
         kernel = _kernel(settings, family, ridge)
-        tell(f"theory (4): the lemma on the {family} graph with rho = {ridge:g}")
+        report(f"theory (4): the lemma on the {family} graph with rho = {ridge:g}")
         for sequence in SEQUENCES:
             ratios = [_ratios(settings, kernel, sequence, noise_var) for noise_var in settings.noise_vars]
             place = {"graph": family, "laplacian_ridge": ridge, "max_variance": kernel.max_variance([])}
             printed, simple, tight = zip(*ratios, strict=True)
             lines.append(place | {"sequence": sequence, "printed": printed, "simple": simple, "tight": tight})
-    result: Record = plain({"settings": asdict(settings), "lines": lines})
-    return result
+    return {"lines": lines}
 
 
 def _kernel(settings: UncertaintySettings, family: str, ridge: float) -> PoolKernel:
@@ -91,6 +98,34 @@ def _choice(model: Model, rng: np.random.Generator) -> tuple[int, int]:
     user = int(rng.integers(model.n_users))
     mean, std = model.predict(user)
     return user, int(np.argmax(mean + std))
+
+
+def printed_bound(gain: float, *, horizon: int, max_variance: float) -> float:
+    """Returns sqrt(2 T max(1, K_max) gain), the lemma as the paper has it."""
+    return sqrt(2 * horizon * max(1.0, max_variance) * gain)
+
+
+def simple_bound(gain: float, *, horizon: int, max_variance: float, noise_var: float) -> float:
+    """Returns sqrt(2 T max(noise_var, K_max) gain), what both cases of the paper's proof give when carried through.
+
+    In its first case, noise_var >= K_max, the proof has sum std^2 <= 2 noise_var gain and then puts K_max in place of
+    noise_var, which is the smaller of the two.
+    """
+    return sqrt(2 * horizon * max(noise_var, max_variance) * gain)
+
+
+def tight_bound(gain: float, *, horizon: int, max_variance: float, noise_var: float) -> float:
+    """Returns sqrt(T K_max / log(1 + K_max / noise_var) gain), which bounds the sum of std for every noise_var.
+
+    x / log(1 + x) rises with x, so std^2 <= K_max gives std^2 <= K_max / log(1 + K_max / noise_var) times
+    log(1 + std^2 / noise_var), and those logarithms add up to the gain. It is an equality for independent pairs.
+
+    Examples:
+        >>> gain = 3 * log1p(2.0 / 50.0)                      # three independent pairs of variance 2
+        >>> round(tight_bound(gain, horizon=3, max_variance=2.0, noise_var=50.0) / (3 * sqrt(2.0)), 12)
+        1.0
+    """
+    return sqrt(horizon * max_variance / log1p(max_variance / noise_var) * gain)
 
 
 def findings(record: Record) -> list[Record]:
@@ -168,7 +203,7 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
 def _panel(axes: Any, noise_vars: list[float], lines: list[Record]) -> None:
     for line, marker in zip(lines, MARKERS, strict=False):
         for bound, label, colour, dashes in (
-            ("printed", "as printed", ORANGE, "--"),
+            ("printed", "as printed", VERMILLION, "--"),
             ("tight", "mended, tight", GREEN, "-"),
         ):
             style = {"color": colour, "linestyle": dashes, "marker": marker, "markersize": 3.5, "linewidth": 1}

@@ -1,7 +1,7 @@
 """The effective dimension against T for each family of graphs."""
 
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
@@ -11,8 +11,7 @@ from coterie.graphs import FAMILIES, make_graph
 from coterie.kernels import Green, SquaredExponential, pool_kernel
 from coterie.models import make_model
 from coterie.problems import sphere_pool
-from coterie.runs.paper.pictures import Drawn, draw_lines, legend_below, saved
-from coterie.runs.paper.record import Record, Tell, finding, plain
+from coterie.runs.paper.experiments.experiment import Drawn, Record, Report, draw_lines, finding, legend_below, saved
 from coterie.runs.report.style import finish, new_figure
 
 
@@ -31,20 +30,19 @@ class FamiliesSettings:
     seed: int = 6
 
 
+FULL = FamiliesSettings()
 QUICK = FamiliesSettings(times=(10, 30, 100, 300), repeats=2)
 
 
-def measure(quick: bool, tell: Tell) -> Record:
+def measure(settings: FamiliesSettings, report: Report) -> Record:
     """Returns for each family of graphs gain and effective dimension against T."""
-    settings = QUICK if quick else FamiliesSettings()
     lines = []
     for family in FAMILIES:
-        tell(f"scaling: effective dimension on {family} graphs")
+        report(f"scaling: effective dimension on {family} graphs")
         runs = [list(_course(settings, family, repeat)) for repeat in range(settings.repeats)]
         gain, dim, most = np.array(runs).mean(axis=0).T
         lines.append({"family": family, "gain": gain, "dim": dim, "max_variance": most[-1]})
-    result: Record = plain({"settings": asdict(settings), "lines": lines})
-    return result
+    return {"lines": lines}
 
 
 def _course(settings: FamiliesSettings, family: str, repeat: int) -> Iterator[tuple[float, float, float]]:

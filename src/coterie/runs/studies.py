@@ -1,0 +1,179 @@
+"""A study by its name, its file or a log; run from Python, and what came of it as a table."""
+
+import re
+import tomllib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from coterie.errors import SettingError, UnknownNameError, listed, or_similar
+from coterie.errors.extras import require_extra
+from coterie.logs import Log
+from coterie.policies.online.learner import LEVELS
+from coterie.problems.recorded import can_ask_for_positives
+from coterie.runs import runner
+from coterie.runs.report.page import write_report
+from coterie.runs.results import Results, results_of
+from coterie.runs.store import Store
+from coterie.runs.study import Study, read_study, study_from, title_of
+from coterie.runs.worlds import LogSettings, log_of
+
+# Pairs of a user and an arm at a level up to which a matrix over all of them is small beside everything else.
+SMALL = 3000
+FOUND_BY_HAND = "as on Last.fm"  # of settings that were found there: no log has them as a default
+
+
+def studies_folder() -> Path:
+    """Returns the folder of the studies that come with Coterie: in the package, or beside it in a clone."""
+    package = Path(__file__).parent.parent
+    inside = package / "studies"
+    return inside if inside.is_dir() else package.parent.parent / "studies"
+
+
+def list_studies() -> dict[str, str]:
+    """Returns the titles of Coterie's own studies by their names, sorted."""
+    return {name: title_of(path) for name, path in _own_studies().items()}
+
+
+def _own_studies() -> dict[str, Path]:
+    return dict(sorted((path.stem, path) for path in studies_folder().glob("*.toml")))
+
+
+def find_study(name: str) -> Study:
+    """Returns a study by the path of its file or of a result's manifest, or by the name of one of Coterie's own.
+
+    A folder that is a log makes the study of Last.fm on that log.
+    """
+    path = Path(name)
+    if path.name == "manifest.json":
+        return study_from(Store(path.parent).manifest["study"])
+    if path.is_dir() and not (path / "manifest.json").exists():
+        return study_of_folder(path, studies_folder() / "lastfm.toml")
+    if name.endswith(".toml") or path.is_file():
+        return read_study(path)
+    known = _own_studies()
+    if name not in known:
+        remedy = or_similar(name, known, "Name one of these, or the path of a TOML file")
+        raise UnknownNameError(f"study {name!r} is unknown", f"studies are {listed(known, 30)}", remedy)
+    return read_study(known[name])
+
+
+def study_of_folder(folder: Path, like: Path) -> Study:
+    """Returns the study in the file `like` on the log in this folder; candidates that were logged are replayed too."""
+    log = log_of("plain", str(folder))
+    given = tomllib.loads(like.read_text(encoding="utf-8"))
+    name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", folder.resolve().name).strip("-.") or "log"
+    learners = given.get("learners", {}) if _pairs(log) > SMALL else {}
+    return study_from(
+        {
+            **given,
+            "name": name,
+            "title": f"{name}: would the graph have helped?",
+            "learners": learners,
+            "policies": [_renamed(each) for each in given["policies"]],
+            "worlds": _worlds(log, folder, given["worlds"]),
+        }
+    )
+
+
+def _renamed(policy: dict[str, Any]) -> dict[str, Any]:
+    """Returns the entry of a policy; one with settings of its own says whose they are."""
+    if not {"noise_var", "width", "laplacian_ridge"} & set(policy):
+        return policy
+    return {**policy, "label": f"{policy.get('label', policy['policy'])}, {FOUND_BY_HAND}"}
+
+
+def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Returns the worlds that this log can be: one positive among others, both ways, and what was logged."""
+    here = {"data": "plain", "folder": str(folder)}
+    candidates = min(LogSettings().n_candidates, max(len(log.arm_ids) // 2, 2))
+    worlds = []
+    if can_ask_for_positives(log):
+        worlds += [{**each, **here, "n_candidates": candidates} for each in given]
+    if log.events.candidates is not None:
+        features = given[0]["online_features"]
+        worlds.append({"name": "replay", "protocol": "replay", "online_features": features, **here})
+    if not worlds:
+        least = LogSettings().least_positives
+        raise SettingError(
+            f"the log in {str(folder)!r} has no candidates, and no user with {least} positives",
+            "a study draws candidates around what users liked (a reward above 0), or replays those that were logged",
+            "Log candidates, or write a study file with fewer least_positives (docs/studies.md)",
+            key="data",
+        )
+    return worlds
+
+
+def _pairs(log: Log) -> int:
+    return log.graph.n_users * len(log.arm_ids) * LEVELS["popularity"].n_levels
+
+
+@dataclass(frozen=True)
+class FinishedStudy:
+    """A study that was run, and the folder that holds it.
+
+    Attributes:
+        folder: Where its files are; `coterie report FOLDER` reads the same.
+    """
+
+    folder: Path
+
+    @cached_property
+    def results(self) -> Results:
+        """Regrets and rewards in memory: `results.final(world, policy)` has one number for each trial."""
+        return results_of(Store(self.folder))
+
+    def table(self) -> Any:
+        """Returns a pyarrow table of all rounds: world, trial, policy, t, user, degree, arm, reward, regret.
+
+        With pandas installed, `.table().to_pandas()` is a dataframe of it; polars reads it by `polars.from_arrow`.
+        """
+        with require_extra("lab", "a table of results"):
+            import pyarrow.dataset as datasets
+        return datasets.dataset(self.folder / "trials", format="parquet").to_table()
+
+    def report(self) -> Path:
+        """Writes report.html with its figures into the folder, and returns its path."""
+        return write_report(self.results, self.folder)
+
+
+def run_study(
+    study: str | Path | Mapping[str, Any],
+    *,
+    out: str | Path,
+    data: str | Path | None = None,
+    trials: int | None = None,
+    seed: int | None = None,
+    quick: bool = False,
+    jobs: int = 1,
+    resume: bool = False,
+    progress: Callable[[str, int], None] | None = None,
+) -> FinishedStudy:
+    """Runs a study and returns where its results are; what is stored already is not run again with `resume`.
+
+    Args:
+        study: The name of a study that comes with Coterie, the path of a TOML file or of a log's folder, or the content
+            of such a file as a mapping.
+        out: The folder for the results.
+        data: For a study of a known data set, the folder with its original files.
+        trials: How many trials, instead of the study's number.
+        seed: Of all randomness, instead of the study's.
+        quick: Few rounds and trials: to see that it works.
+        jobs: How many processes.
+        resume: Whether to go on with what `out` holds of this study.
+        progress: Called with what is done and how many units of work are left, after each.
+    """
+    found = study_from(dict(study)) if isinstance(study, Mapping) else find_study(str(study))
+    found = found.changed(trials=trials, seed=seed, quick=quick)
+    if data is not None:
+        found = found.on(Path(data))
+    store = runner.run_study(found, Path(out), jobs=jobs, resume=resume, on_unit=_reporting(progress))
+    return FinishedStudy(store.folder)
+
+
+def _reporting(progress: Callable[[str, int], None] | None) -> runner.OnUnit | None:
+    if progress is None:
+        return None
+    return lambda unit, left, *_: progress(f"{unit.world}, trial {unit.number}, {unit.policy}", left)
