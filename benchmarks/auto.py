@@ -70,23 +70,26 @@ TEXT = """# Learned against tuned hyperparameters: `auto-ucb` and `auto-ts`
     make auto                  # in a clone: three studies, then this page
 
 Final regret on the paper's nine environments (20 users, preset `paper-literal`), in 20 trials, the same for every
-policy. `auto-*` has no pilot and no setting. lk-gp-ucb and the baselines are tuned in a pilot of 5 trials on the paper's
-grids. There the linear baselines keep a ridge of 1, which does not suit the noise of these environments, so graph-ucb
-is also run with its ridge in the grid. A ratio below 1 means that `auto-*` has less regret.
+policy. `auto-*` has no pilot and no setting. lk-gp-ucb and the baselines are tuned in a pilot of 5 trials on the
+paper's grids. There the linear baselines keep a ridge of 1, which does not suit the noise of these environments, so
+graph-ucb is also run with its ridge in the grid. A ratio below 1 means that `auto-*` has less regret.
 
 {asked}
 
 The first target is missed: {got} instead of 0.85. There is little room below it: even a policy that is given the true
 kernel and noise from the start, and so has no hyperparameters to learn, reaches {bar} (the column "true kernel"). Where
 the rewards are GP draws, a pilot-tuned lk-gp-ucb is already as good as that. The gap between the two is the price of
-learning eight hyperparameters from the rewards, most of it in the first few hundred rounds. These were tried and not kept, since
-none gained: fits at every fourth root of two; the posterior mean of the hyperparameters (64 weighted draws) instead of
-the mode; a wider bonus for arms that nobody has tried; a width that grows with log t; other centres of the prior. With
-the true kernel, information-directed sampling and a one-step value of information were no better than UCB of width 1.
+learning eight hyperparameters from the rewards, most of it in the first few hundred rounds.
+
+These were tried and not kept, since none gained: fits at every fourth root of two; the posterior mean of the
+hyperparameters (64 weighted draws) instead of the mode; a wider bonus for arms that nobody has tried; a width that
+grows with log t; other centres of the prior. With the true kernel, information-directed sampling and a one-step value
+of information were no better than UCB of width 1.
 
 The linear target is missed at the easy level: the regret of auto-ucb, divided by that of graph-ucb with width and ridge
-tuned, is {linear} at the three levels. That policy knows from the start that rewards are linear, and has 20 settings to
-choose from. Against linear baselines with the paper's ridge of 1, auto-ucb has the least regret everywhere.
+tuned, is {linear} at the three levels. That policy knows from the start that rewards are linear, and has
+20 settings to choose from. Against linear baselines with the paper's ridge of 1, auto-ucb has the least regret
+everywhere.
 
 Users permuted against no graph: {permuted} in the worst environment ({worst}), where the standard errors below are
 a tenth of the means; {permuted_mean} in the geometric mean of the nine.
