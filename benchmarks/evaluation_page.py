@@ -1,6 +1,6 @@
-"""The tables of docs/evaluation.md, from what is kept in docs/evaluation.json and docs/open_bandit.json.
+"""The tables of docs/evaluation.md, from docs/evaluation.json and docs/open_bandit.json.
 
-python -m benchmarks.evaluation_page writes them anew, between the marks that name them.
+python -m benchmarks.evaluation_page writes them, between the marks that name them.
 """
 
 import json
@@ -29,9 +29,9 @@ def coverage(rows: Rows) -> Iterator[str]:
     yield from _said(frozen)
     for row in (row for row in rows if "learning" in row["target"]):
         yield (
-            f"- `learning=True`, {row['rewards']}, some {row['ess']:.0f} decisions accepted, beside the mean of ten "
-            f"runs of the policy's own, which has an error too: {row['coverage']:.1%}, bias {row['bias']:+.3f} ± "
-            f"{row['bias_error']:.3f}."
+            f"- `learning=True`, {row['rewards']}, some {row['ess']:.0f} decisions accepted: {row['coverage']:.1%}, "
+            f"bias {row['bias']:+.3f} ± {row['bias_error']:.3f}, compared with the mean of ten runs of the policy "
+            "itself, which has an error too."
         )
 
 
@@ -42,17 +42,18 @@ def _cell(row: dict[str, Any]) -> str:
 def _said(rows: Rows) -> Iterator[str]:
     asked = [row for row in rows if row["estimator"] in ASKED]
     names = "replay, IPS, SNIPS and DR"
-    yield f"- The intervals of {names} hold the truth in {_span(asked, 'coverage')} of the logs; asked were 92 to 98 %."
+    yield f"- The intervals of {names} hold the truth in {_span(asked, 'coverage')} of the logs; target: 92 to 98 %."
     odd = [row for row in asked if not LEAST <= row["coverage"] <= MOST]
     for row in odd:
         setting = f"{row['rewards']}, {row['logger']} logger, {row['target']}"
         warned = f"{row['warned']:.0%} warned of"
         yield f"- Outside of that: {row['estimator']} ({setting}), {row['coverage']:.1%}; {warned}."
-    yield f"- Those of how much more than the logger, by the same four: {_span(asked, 'gain_coverage')}."
-    told = [f"{_span([r for r in asked if r['logger'] == name], 'warned')} of the {name} logger's logs" for name in WHO]
-    yield f"- At least one warning appeared in {', '.join(told)}."
+    yield f"- Their intervals of the gain over the logger contain the true gain in {_span(asked, 'gain_coverage')}."
+    shown = [_span([row for row in asked if row["logger"] == name], "warned") for name in WHO]
+    of_whom = ", ".join(f"{span} of the {name} logger's logs" for span, name in zip(shown, WHO, strict=True))
+    yield f"- At least one warning appeared in {of_whom}."
     model = _span([row for row in rows if row["estimator"] == "dm"], "coverage")
-    yield f"- The interval of `dm` leaves out the error of the model ({model}) and is not to be believed."
+    yield f"- The interval of `dm` leaves out the error of the model ({model}) and should not be trusted."
 
 
 WHO = ("uniform", "leaning", "sharp")
@@ -64,19 +65,19 @@ def _span(rows: Rows, name: str) -> str:
 
 
 def open_bandit(kept: dict[str, Any]) -> Iterator[str]:
-    """Yields what two real logs say of each other's policy, and of others."""
+    """Yields what each of two real logs says about the other's policy, and about further ones."""
     earned = {name: _ends(each) for name, each in kept["earned"].items()}
     clicks = ", ".join(f"{name} {earned[name]} ({kept['clicks'][name]} clicks)" for name in earned)
     yield f"Clicks per decision that each logger earned, with 95 % intervals: {clicks}."
     yield ""
-    yield "| log | judges | decisions | it truly earned | by | estimate | effective n |"
+    yield "| log | policy | decisions | what it truly earned | by | estimate | effective n |"
     yield "|---|---|---|---|---|---|---|"
     for each in kept["crossed"]:
         for name, one in each["estimates"].items():
             what = f"| {each['log']} | {each['policy']} | {each['n_decisions']:,} | {_ends(each['truth'])} "
             yield f"{what}| `{name}` | {_ends(one)} | {one['ess']:,.0f} |"
     yield ""
-    yield "| log | policy | by dr | more than the log | effective n | warnings |"
+    yield "| log | policy | by dr | gain over the logger | effective n | warnings |"
     yield "|---|---|---|---|---|---|"
     for log, found in kept["policies"].items():
         for each in found["policies"]:
@@ -108,7 +109,7 @@ def written(page: str, name: str, lines: Iterator[str]) -> str:
 
 
 def whole(docs: Path = DOCS) -> str:
-    """Returns the page with its tables written anew."""
+    """Returns the page with its tables written again."""
     page, rows, kept = (
         (docs / name).read_text(encoding="utf-8") for name in ("evaluation.md", "evaluation.json", "open_bandit.json")
     )

@@ -1,4 +1,4 @@
-"""docs/scale.md from the runs that are kept: tables with what was hoped for, and the pictures."""
+"""docs/scale.md from the stored runs: tables with their targets, and the pictures."""
 
 import json
 from pathlib import Path
@@ -16,8 +16,8 @@ INTRO = """# Large graphs
 Written by `make bench-scale` from `docs/scale.json`. Engine `sparse` on one core: 32 features, a pool of 1,000 arms, 20
 candidates, noise variance 0.1, mean degree 10, rewards on 2,000 users. Communities of 100 users with a tenth of the
 edges across, or Barabasi-Albert. Each number is the median of {runs} runs (fewer where there is no target, one
-where a run takes minutes), each in a process of its own. Targets stand in brackets behind a number; where it misses
-them, it is in bold.
+where a run takes minutes), each in a process of its own. The target is in brackets behind a number; a number that
+misses its target is bold.
 
 {machine}
 """
@@ -60,7 +60,7 @@ def _table(title: str, note: str, head: list[str], rows: list[list[str]]) -> str
 
 
 def defaults_table(sizes: list[dict[str, Any]]) -> str:
-    """Returns the table of what the policies cost as they come."""
+    """Returns the table of what the policies cost with default settings."""
     rows = []
     for each in sizes:
         if each["users"] >= SIZES[0] and not each["clicks"]:
@@ -69,15 +69,15 @@ def defaults_table(sizes: list[dict[str, Any]]) -> str:
             rows.append([f"{each['users']:,}", each["policy"], *numbers])
     note = (
         "`Bandit(graph=..., arms=..., policy=...)` with nothing else set, 1,000 arms of 20 features, 20 candidates, "
-        "the first 2,500 rounds in a loop as fast as it goes, communities of 50 users. Milliseconds of the calling "
-        "thread's own processor time; a round by the clock, fits included; memory is what the process grew by. "
-        "Measured by `make bench-default`."
+        "the first 2,500 rounds in a loop without pauses, communities of 50 users. Calls are in milliseconds of the "
+        "calling thread's processor time, a round in milliseconds of wall-clock time, fits included. Memory is the "
+        "growth of the process. Measured by `make bench-default`."
     )
     head = ["users", "policy", "decide p50", "p99", "longest", "reward p50", "p99", "longest", "a round", "MiB"]
-    return _table("The defaults, as they come", note, head, rows)
+    return _table("Default settings", note, head, rows)
 
 
-def _told(value: float, target: float | None) -> str:
+def _with_target(value: float, target: float | None) -> str:
     text = f"{value:.3g}"
     if target is None:
         return text
@@ -93,11 +93,11 @@ def _played(kept: Kept, eps: float) -> str:
                 key = play_key(kind, n_users, ridge, eps)
                 found = kept.median(key)
                 if found:
-                    numbers = [_told(found[name], TARGETS[key].get(name)) for name in names]
+                    numbers = [_with_target(found[name], TARGETS[key].get(name)) for name in names]
                     rows.append([kind, f"{ridge:g}", f"{n_users:,}", *numbers, f"{found['waiting']:.0f}"])
     title = f"A reward and a decision at eps = {eps:g}" + (", the fast setting" if eps == 1 else ", the default")
     note = (
-        "Milliseconds, and seconds to make the model from a given graph. Decisions go by variances that are kept. "
+        "Milliseconds, and seconds to build the model from a given graph. Decisions use cached variances. "
         "`waiting`: users whose residual was still above the threshold at the end."
     )
     head = ["graph", "rho", "users", "reward p50", "p99", "decide p50", "p99", "built, s", "waiting"]
@@ -112,8 +112,8 @@ def _growth(kept: Kept) -> str:
                 few, many = (kept.median(play_key(kind, n, ridge, eps)) for n in (SIZES[0], SIZES[-1]))
                 if few and many:
                     ratio = many["reward_p50"] / few["reward_p50"]
-                    rows.append([kind, f"{ridge:g}", f"{eps:g}", _told(ratio, 2.0)])
-    note = "The median time of a reward at n = 10^6 over that at n = 10^4."
+                    rows.append([kind, f"{ridge:g}", f"{eps:g}", _with_target(ratio, 2.0)])
+    note = "The median time of a reward at n = 10^6, divided by that at n = 10^4."
     return _table("Does it grow with the graph?", note, ["graph", "rho", "eps", "ratio (at most 2)"], rows)
 
 
@@ -123,9 +123,9 @@ def _certain(kept: Kept) -> str:
         key = certain_key(n_users, ridge, eps)
         found = kept.median(key)
         if found:
-            numbers = [_told(found[name], TARGETS[key][name]) for name in ("decide_p50", "decide_p99")]
+            numbers = [_with_target(found[name], TARGETS[key][name]) for name in ("decide_p50", "decide_p99")]
             rows.append([f"{ridge:g}", f"{eps:g}", f"{n_users:,}", *numbers, f"{found['certain']:.2f}"])
-    note = "Communities. Milliseconds, and the share of decisions that were proven to be the exact belief's."
+    note = "Communities. Milliseconds, and the share of decisions that are proven to be those of the exact posterior."
     head = ["rho", "eps", "users", "decide p50", "p99", "certain"]
     return _table("Certified decisions", note, head, rows)
 
@@ -134,7 +134,7 @@ def _fitted(kept: Kept) -> str:
     found = kept.median("fit")
     if not found:
         return ""
-    seconds = _told(found["seconds"], TARGETS["fit"]["seconds"])
+    seconds = _with_target(found["seconds"], TARGETS["fit"]["seconds"])
     return (
         f"## A table at once\n\n{found['pairs']:,.0f} pairs of 10^6 users, rho 0.1, eps 0.1, communities: {seconds} "
         f"seconds, {found['steps']:.0f} steps of conjugate gradients, {found['peak']:.2f} GiB at most.\n"
@@ -148,9 +148,9 @@ def _regret() -> str:
         size = f"{row['trials']} x {row['rounds']:,}"
         rows.append([row["kind"], row["level"], size, f"{row['certain']:.4f}", f"{row['same_trials']}", *told])
     note = (
-        "`python -m benchmarks.sparse_regret --write`: lk-gp-ucb on `sparse` beside the exact engine, same rounds: "
-        "the ratio of final regrets and its paired 95 % interval. The text's worlds, default settings of the policy; "
-        "how fine `sparse` is among 200 users or fewer was chosen on trials of other seeds."
+        "`python -m benchmarks.sparse_regret --write`: lk-gp-ucb on `sparse` against the exact engine, same rounds: "
+        "the ratio of final regrets and its paired 95 % interval. Worlds of the paper's text, default settings of the "
+        "policy. The accuracy of `sparse` among 200 users or fewer was chosen on trials of other seeds."
     )
     head = ["world", "level", "trials x rounds", "certain", "same choices", "certified / exact", "default / exact"]
     return _table("Regret on the paper's worlds", note, head, rows)
@@ -183,13 +183,13 @@ def _memory(kept: Kept) -> str:
     for name in ("learned only", "decided and learned"):
         found = kept.median(f"memory, {name}")
         if found:
-            peak = _told(found["peak"], TARGETS[f"memory, {name}"]["peak"])
+            peak = _with_target(found["peak"], TARGETS[f"memory, {name}"]["peak"])
             rows.append([name, f"{found['users']:,.0f}", peak, f"{found['held']:.2f}", f"{found['seconds']:,.0f}"])
     note = (
         "10^6 rewards on 10^5 users of a graph of 10^6, rho 1, eps 1: the largest resident size of the whole process, "
-        "graph and history included, in GiB. A user who is decided for has a variance kept."
+        "graph and history included, in GiB. Users with a decision have a cached variance."
     )
-    return _table("Memory", note, ["", "users with data", "peak (at most)", "of it the belief", "seconds"], rows)
+    return _table("Memory", note, ["", "users with data", "peak (at most)", "posterior", "seconds"], rows)
 
 
 def _errors(kept: Kept, drawn: bool) -> str:
@@ -202,9 +202,9 @@ def _errors(kept: Kept, drawn: bool) -> str:
             rows.append([ridge, eps, *numbers])
     note = (
         "n = 10,000, communities, 3,600 rewards: means of all arms for 500 users against a tight global solution, in "
-        "units of the user's prior std. `stated` is the largest error bound among them."
+        "units of the user's prior std. `bound` is the largest error bound among them."
     )
-    head = ["rho", "eps", "median error", "largest", "stated", "ms a reward"]
+    head = ["rho", "eps", "median error", "largest", "bound", "ms a reward"]
     picture = "![Error over milliseconds of a reward, by eps](pictures/scale-error.png)\n" if drawn else ""
     return _table("Error, work and eps", note, head, rows) + ("\n" + picture if rows and drawn else "")
 
@@ -216,6 +216,6 @@ def _drift(kept: Kept) -> str:
     share = found["gap"] / found["scale"]
     return (
         "## A million rewards\n\n"
-        f"After a million rewards at n = 10,000 (rho 1, eps 1) the kept residual is off by {found['gap']:.2g} from one "
-        f"computed anew, {share:.1g} of its scale (at most 1e-6).\n"
+        f"After a million rewards at n = 10,000 (rho 1, eps 1) the updated residual differs by {found['gap']:.2g} "
+        f"from one computed from scratch, {share:.1g} of its scale (at most 1e-6).\n"
     )
