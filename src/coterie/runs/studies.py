@@ -11,7 +11,7 @@ from typing import Any
 from coterie.errors import SettingError, UnknownNameError, listed, or_similar
 from coterie.errors.extras import require_extra
 from coterie.logs import Log
-from coterie.policies.online.learner import LEVELS
+from coterie.policies.online import LEVELS
 from coterie.problems.recorded import can_ask_for_positives
 from coterie.runs import runner
 from coterie.runs.report.page import write_report
