@@ -262,7 +262,7 @@ class Policy:
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, for a user's row and an arm as the model knows it.
 
-        Returns whether it could, at less than the cost of learning all anew; settings stay as they are.
+        Returns whether it could, at less than the cost of learning all rewards again; settings stay as they are.
         """
         return self.collapses and self._model.revise(row, column, before, after)
 
@@ -521,10 +521,14 @@ def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: An
         raise ParameterError(f"score is {score!r}", "it is a function of mean, std and width", "Pass such a function")
     if model.n_users != graph.n_users:
         raise DimensionError(
-            f"a model of {model.n_users} users on a graph of {graph.n_users}", "they are the same users", "Make it anew"
+            f"a model of {model.n_users} users on a graph of {graph.n_users}",
+            "they are the same users",
+            "Make the model on this graph",
         )
     n_arms = getattr(model.kernel, "n_arms", None)
     if n_arms != (len(arms) if arms else None):
         raise DimensionError(
-            f"a model of {n_arms or 'no pool of'} arms with {arms!r}", "they are the same arms", "Make the model anew"
+            f"a model of {n_arms or 'no pool of'} arms with {arms!r}",
+            "they are the same arms",
+            "Make the model on these arms",
         )

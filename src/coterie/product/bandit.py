@@ -52,7 +52,7 @@ from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned, RewardEvents
 from coterie.product.scoring import score_all
 
-WAIT_FOR_FITS = False  # unless a bandit is told otherwise
+WAIT_FOR_FITS = False  # by default
 UNSAID: Any = object()  # what a file's journal is when nothing was said about it
 
 

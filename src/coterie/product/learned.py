@@ -245,18 +245,19 @@ class Learned:
     def replace(self, event: int, value: float) -> None:
         """Puts a reward in the place of an earlier one; hyperparameters stay as they are until the next fit.
 
-        Unless nothing was fitted yet, and they go by the scale of all rewards; or it was far beyond all others (a slip)
-        and these have lost their digits beside it. Then all is learned anew, hyperparameters too.
+        There are two exceptions, in which all rewards are learned again and hyperparameters are fitted to them: before
+        the first fit, when hyperparameters follow the scale of all rewards; and if the earlier reward was a million
+        times as large as all others, so that these have lost digits beside it.
         """
         pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
         beside = self._largest_beside(event, value)
-        anew = self._is_unfitted() or abs(before) > FAR * max(abs(value), beside or 1.0)
-        in_place = not anew and not self.memory.fades and abs(before) <= FAR * max(abs(value), beside)
+        refit = self._is_unfitted() or abs(before) > FAR * max(abs(value), beside or 1.0)
+        in_place = not refit and not self.memory.fades and abs(before) <= FAR * max(abs(value), beside)
         self.events = self.events.with_reward(event, value)
         if in_place and self._in_place(self.policy.revise, *pair, before, value):
             self.at_once = len(self.events)
             return
-        self.relearn(None if anew else self.policy.hyperparameters())
+        self.relearn(None if refit else self.policy.hyperparameters())
 
     def _is_unfitted(self) -> bool:
         """Returns whether settings follow every reward still, as before the first fit."""
@@ -294,7 +295,7 @@ class Learned:
         """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither.
 
         What was learned of the settings stays when only the graph changes. Where the belief can follow the change, it
-        is not computed anew; rewards that have faded since must be.
+        is not conditioned again; rewards that have faded since must be.
 
         Returns:
             Where everything went; None if all has stayed where it was.

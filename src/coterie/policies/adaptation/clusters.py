@@ -101,7 +101,7 @@ class Clusters:
         return len(far) > 0
 
     def _split(self, user: int) -> bool:
-        """Names anew the clusters that the user's becomes, each by its first member; returns whether it split."""
+        """Names the clusters that the user's falls into, each by its first member; returns whether it split."""
         left = self.labels == self.labels[user]
         if np.count_nonzero(self._reached(user)) == np.count_nonzero(left):
             return False

@@ -147,9 +147,9 @@ class Together:
 
 def level_of(samples: Sequence[Evidence], hyper: Hyper) -> float:
     """Returns the prior mean of all rewards that is most likely at these hyperparameters."""
-    told = [each.level_information(hyper) for each in samples]
+    found = [each.level_information(hyper) for each in samples]
     prior = 1 / samples[0].level_var if samples[0].level_var else np.inf
-    return float(sum(moment for moment, _ in told) / (sum(size for _, size in told) + prior))
+    return float(sum(moment for moment, _ in found) / (sum(size for _, size in found) + prior))
 
 
 class _Covariances(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.models import Model
 
-AHEAD = 1_000  # rounds to come, at least; otherwise as many as have been
+LEAST_HORIZON = 1_000  # rounds to come, at least; otherwise as many as have been
 UNSEEN = 100  # pairs that the users who never came count as, at least; otherwise as many as have been seen
 ENOUGH = 80  # rounds of use that give a width of sqrt(log 2)
 TINY = 1e-300
@@ -43,26 +43,26 @@ class RoundsOfUse:
         visits = shown * expected_visits(pairs, len(history.rows), model.kernel.n_users, n_rewards)
         variances = np.array([kernel.user_variance(user) for user in users]) - self.common_share
         not_common = np.multiply.outer(variances, kernel.arm_diag(arms)).reshape(std.shape)
-        ahead = shown * rounds_ahead(n_rewards)
-        return explored_widths(std, not_common, ahead, visits.reshape(std.shape[:-1]))
+        horizon = shown * rounds_to_come(n_rewards)
+        return explored_widths(std, not_common, horizon, visits.reshape(std.shape[:-1]))
 
 
-def rounds_ahead(n_rewards: int) -> int:
+def rounds_to_come(n_rewards: int) -> int:
     """Returns how many rounds are expected to come after so many."""
-    return max(n_rewards, AHEAD)
+    return max(n_rewards, LEAST_HORIZON)
 
 
 def expected_visits(pairs: Array, n_pairs: int, n_users: int, n_rewards: int) -> Array:
-    """Returns how often users are expected to come in the rounds ahead, from the pairs of theirs that were seen.
+    """Returns how often users are expected to come in the rounds to come, from the pairs of theirs that were seen.
 
-    Each user begins with the same share of a pair, so that those who never came are expected too.
+    Each user starts with the same share of a pair, so that those who never came are expected too.
 
     Examples:
         >>> expected_visits(np.array([9.0, 0.0]), n_pairs=80, n_users=20, n_rewards=100)
         array([100.,  10.])
     """
     prior = min(n_users, max(n_pairs, UNSEEN))
-    return np.asarray(rounds_ahead(n_rewards) * (pairs + prior / n_users) / (n_pairs + prior))
+    return np.asarray(rounds_to_come(n_rewards) * (pairs + prior / n_users) / (n_pairs + prior))
 
 
 def worth(rounds: float | Array) -> Array:
@@ -75,16 +75,16 @@ def worth(rounds: float | Array) -> Array:
     return np.asarray(np.log1p(np.asarray(rounds) / ENOUGH))
 
 
-def explored_widths(std: Array, not_common: Array, ahead: float, visits: Array) -> Array:
+def explored_widths(std: Array, not_common: Array, horizon: float, visits: Array) -> Array:
     """Returns the widths that posterior stds are worth.
 
     Args:
         std: Of each arm, a row for each user.
         not_common: The prior variance of what is not common to all users, likewise.
-        ahead: Rounds to come in which an arm is shown.
+        horizon: Rounds to come in which an arm is shown.
         visits: Those of each user.
     """
-    most = worth(ahead)
+    most = worth(horizon)
     idle = np.maximum(1 - worth(visits) / most, 0.0)[..., None]
     left_out = idle * np.minimum(not_common / np.maximum(std * std, TINY), 1.0)
     return np.asarray(np.sqrt(most * (1 - left_out)))

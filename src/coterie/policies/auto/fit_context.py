@@ -112,7 +112,7 @@ class FitContext:
         return exp(hyper.graph) / self.mean_gain(hyper.ridge)
 
     def evidences(self, history: History, t: int, shift: float = 0.0, *, level_var: float = 0.0) -> list[Evidence]:
-        """Returns the evidence of rewards, less a number, of each of some samples, drawn anew for each number t."""
+        """Returns the evidence of rewards, less a number, of some samples of users, which t and the seed fix."""
         samples = draw_samples(self.graph, history, np.random.default_rng([self._seed, t]))
         return [self.sampled_evidence(history, each, shift, level_var=level_var) for each in samples]
 

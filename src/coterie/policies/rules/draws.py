@@ -12,7 +12,7 @@ SCORES, TIES, EXPLORATION = 0, 1, 2
 
 
 class Draws:
-    """One counter-based generator, set anew for each decision.
+    """One counter-based generator, set to a counter of its own for each decision.
 
     A decision's draws for scores and for ties come from counters of their own, so whether a tie occurs changes no
     other draw, and decision 48,211 can be drawn without the 48,210 before it. Making a generator for each decision
