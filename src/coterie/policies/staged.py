@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.errors import ParameterError
 from coterie.models import Model
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import FunctionScore, Scored, best_of_one, ucb
@@ -15,6 +16,13 @@ from coterie.policies.rules.widths import width_at
 
 DEFAULT_ROUNDS = 1000
 TOLERANCE = 1e-10
+
+
+def refuse_bounds(name: str, engine: str) -> None:
+    """Raises for an engine that has bounds of prior stds alone: stages compare widths with the stds themselves."""
+    if engine == "sparse":
+        rule = "its stages compare widths with prior stds, of which that engine has bounds alone"
+        raise ParameterError(f"engine {engine!r} was asked for with {name!r}", rule, "Leave the engine out")
 
 
 class StagedPolicy(Policy):

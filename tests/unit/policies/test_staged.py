@@ -164,3 +164,8 @@ def test_its_score_is_its_own() -> None:
         sup(score=lambda mean, *_, **__: mean)
     with pytest.raises(ParameterError, match=r"2\.5"):
         sup(expected_rounds=2.5)
+
+
+def test_an_engine_that_has_bounds_of_prior_stds_is_refused() -> None:
+    with pytest.raises(ParameterError, match="prior stds"):
+        sup(engine="sparse")

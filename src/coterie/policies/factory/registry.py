@@ -33,7 +33,7 @@ from coterie.policies.policy import Policy
 from coterie.policies.rules.draws import checked_seed
 from coterie.policies.rules.scores import ScoreFunction
 from coterie.policies.rules.widths import Width, checked_width
-from coterie.policies.staged import DEFAULT_ROUNDS, StagedPolicy
+from coterie.policies.staged import DEFAULT_ROUNDS, StagedPolicy, refuse_bounds
 
 
 def list_policies() -> list[str]:
@@ -150,8 +150,9 @@ def make_policy(
     given_noise = recipe.noise_var if noise_var is None else noise_var
     if isinstance(given_noise, SpectralSchedule):
         expected_rounds = expected_rounds or given_noise.horizon
-    if recipe.staged and expected_rounds is None:
-        expected_rounds = DEFAULT_ROUNDS
+    if recipe.staged:
+        refuse_bounds(name, engine)
+        expected_rounds = DEFAULT_ROUNDS if expected_rounds is None else expected_rounds
     first_noise, followers = scheduled_noise(given_noise, graph)
     rule, seed = score_for(name, recipe, sampling, score), checked_seed(seed)
     chosen = similarity_for(name, recipe, similarity)
@@ -188,7 +189,7 @@ def make_policy(
     certified = engine == "sparse" and is_certified(engine_options)
     if certified:
         check_certifiable(name, rule, parts["width"], staged=recipe.staged)
-    if recipe.staged and expected_rounds is not None:
+    if expected_rounds is not None and recipe.staged:
         check_whole("expected_rounds", expected_rounds)
         return StagedPolicy(make=make, noise_var=first_noise, rounds=expected_rounds, **parts)
     return (CertifiedPolicy if certified else Policy)(model=make(noise_var=first_noise), score=rule, **parts)
