@@ -25,7 +25,7 @@ def check_users_fit(n_users: int) -> None:
         raise MemoryLimitError(
             f"{n_users} users need {needed / 2**30:.0f} GiB and more on any engine but 'sparse'",
             f"this machine has {whole / 2**30:.0f} GiB",
-            "Use 'auto-ucb', or 'lk-gp-ucb' with engine='sparse', a pool of arms and likelihood='gaussian'; or fewer users",
+            "Use 'auto-ucb', or 'lk-gp-ucb' with engine='sparse' and a pool of arms, or fewer users",
         )
 
 
