@@ -7,7 +7,7 @@ covariance of a few users who are close to one another. Among them the graph par
 users one step beyond eliminated, and those farther away held at zero.
 """
 
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,7 +17,7 @@ from coterie.contracts import Array
 from coterie.errors import KernelError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
-from coterie.kernels.joint import Index, Neighbourhood, OnPool, checked_psd
+from coterie.kernels.joint import Index, Neighbourhood, NoUserMatrix, OnPool, checked_psd
 
 MOST_USERS = 64  # in a neighbourhood
 MOST_RINGS = 3
@@ -68,9 +68,6 @@ class EvaluatedPool(OnPool):
         self.arm_kernel, self._features, self.n_arms = arm_kernel, features, len(features)
         self._arm_variance = arm_kernel._diag(features)
 
-    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
-        return float(self._arm_variance.max())
-
     def with_user_cov(self, user_cov: Array) -> "EvaluatedPool":
         """Returns the same kernel with other user covariances."""
         checked = checked_psd(user_cov, self.n_users, what="user covariance")
@@ -80,12 +77,8 @@ class EvaluatedPool(OnPool):
         """Returns K_x between two lists of rows."""
         return self.arm_kernel._cross(self._features.take(arms, axis=0), self._features.take(others, axis=0))
 
-    def arm_diag(self, arms: Index) -> Array:
-        """Returns K_x(x, x) of these rows."""
-        return self._arm_variance.take(arms)
 
-
-class AdditiveKernel(EvaluatedPool):
+class AdditiveKernel(NoUserMatrix, EvaluatedPool):
     """(scale [(L + ridge I)^-1]_uv + own [u = v] + common) Kx(x, x'), never written out.
 
     Args:
@@ -108,15 +101,6 @@ class AdditiveKernel(EvaluatedPool):
         self._take_arms(arm_kernel, features)
 
     @property
-    def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
-        """Never there: raises."""
-        raise KernelError(
-            f"the covariance of all {self.n_users} users was asked for",
-            "an AdditiveKernel never writes it out",
-            "Use engine 'local', or a PoolKernel where the graph is small",
-        )
-
-    @property
     def n_users(self) -> int:
         """Number of users."""
         return self.graph.n_users
@@ -135,12 +119,6 @@ class AdditiveKernel(EvaluatedPool):
         """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
         users = self.parts.scale / self.parts.ridge + self.parts.own + self.parts.common
         return users * self._largest_arm_variance(met)
-
-    def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
-        """Never possible: raises."""
-        raise KernelError(
-            "another user covariance was given to an AdditiveKernel", "its graph stands for it", "Make a kernel anew"
-        )
 
     def cross(self, users: Index, arms: Any, other_users: Index, other_arms: Any) -> Array:
         """Returns the covariances between two lists of pairs, their users taken as one neighbourhood."""

@@ -12,7 +12,7 @@ from coterie.contracts import Array
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
 from coterie.kernels.arm import ArmKernel, Linear
-from coterie.kernels.joint import Index, OnPool, as_numbers, checked_psd
+from coterie.kernels.joint import Index, NoUserMatrix, as_numbers, checked_psd
 from coterie.kernels.pool import ArmPool
 
 FEATURE_ERROR = 1e-3
@@ -22,7 +22,7 @@ SPARE = 4
 MOST_SCANNED = 8192
 
 
-class OnFeatures(OnPool):
+class OnFeatures(NoUserMatrix):
     """A joint kernel on a pool that keeps a row of features for each arm.
 
     Attributes:
@@ -32,23 +32,15 @@ class OnFeatures(OnPool):
 
     features: Array
     feature_error: float
-    _arm_variance: Array
 
     def _take_features(self, features: Any, feature_error: float) -> None:
         self.features = np.ascontiguousarray(as_numbers(features, what="table of arm features"))
         self.n_arms, self.feature_error = len(self.features), feature_error
         self._arm_variance = np.einsum("ij,ij->i", self.features, self.features)
 
-    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
-        return float(self._arm_variance.max())
-
     def arm_cross(self, arms: Index, others: Index) -> Array:
         """Returns K_x between two lists of rows."""
         return np.asarray(self.features[arms] @ self.features[others].T)
-
-    def arm_diag(self, arms: Index) -> Array:
-        """Returns K_x(x, x) of these rows."""
-        return np.asarray(self._arm_variance.take(arms))
 
 
 def arm_features(

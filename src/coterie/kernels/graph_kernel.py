@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from copy import copy
 from functools import cached_property
 from math import inf
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,7 +15,6 @@ from scipy.sparse.linalg import cg
 
 from coterie.algebra.gaps import gap, gap_of_matrices
 from coterie.contracts import Array
-from coterie.errors import KernelError
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
@@ -101,15 +100,6 @@ class GraphKernel(OnFeatures):
         self._take_features(features, feature_error)
 
     @property
-    def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
-        """Never there: raises."""
-        raise KernelError(
-            f"the covariance of all {self.n_users} users was asked for",
-            "a GraphKernel never writes it out",
-            "Use engine 'sparse', or a PoolKernel where the graph is small",
-        )
-
-    @property
     def n_users(self) -> int:
         """Number of users."""
         return len(self.diagonal)
@@ -126,12 +116,6 @@ class GraphKernel(OnFeatures):
     def max_variance(self, met: list[Any]) -> float:
         """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
         return self._largest_arm_variance(met) / self.ridge
-
-    def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
-        """Never possible: raises."""
-        raise KernelError(
-            "another user covariance was given to a GraphKernel", "its graph stands for it", "Make a kernel anew"
-        )
 
     # Growth
 

@@ -1,12 +1,12 @@
 """The joint kernel of users in groups: those of one group are one and the same, and groups share nothing."""
 
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import Array
-from coterie.errors import DimensionError, KernelError
+from coterie.errors import DimensionError
 from coterie.kernels.arm import ArmKernel, Distinct
 from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
 from coterie.kernels.joint import Index
@@ -46,15 +46,6 @@ class GroupKernel(OnFeatures):
         self.kinds = kinds
 
     @property
-    def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here; this kernel has none
-        """Never there: raises."""
-        raise KernelError(
-            f"the covariance of all {self.n_users} users was asked for",
-            "a GroupKernel never writes it out",
-            "Use engine 'groups', or a PoolKernel where users are few",
-        )
-
-    @property
     def n_users(self) -> int:
         """Number of users."""
         return len(self.labels)
@@ -66,12 +57,6 @@ class GroupKernel(OnFeatures):
     def max_variance(self, met: list[Any]) -> float:
         """Returns the largest prior variance of a pair."""
         return self._largest_arm_variance(met)
-
-    def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
-        """Never possible: raises."""
-        raise KernelError(
-            "another user covariance was given to a GroupKernel", "its groups stand for it", "Make a kernel anew"
-        )
 
     def groups(self, user: int, arms: Index) -> list[int]:
         """Returns the group of each pair of this user."""

@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,6 +165,14 @@ class OnPool(JointKernel):
     """A joint kernel on a finite pool: arms are integers, the rows of the pool."""
 
     n_arms: int
+    _arm_variance: Array
+
+    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
+        return float(self._arm_variance.max())
+
+    def arm_diag(self, arms: Index) -> Array:
+        """Returns K_x(x, x) of these rows."""
+        return self._arm_variance.take(arms)
 
     def checked_arm(self, arm: Any) -> int:
         """Returns the arm's row in the pool."""
@@ -193,6 +201,32 @@ class OnPool(JointKernel):
         return user * self.n_arms + arm
 
 
+class NoUserMatrix(OnPool):
+    """A joint kernel on a pool for so many users that their covariance is never written out."""
+
+    @property
+    @abstractmethod
+    def n_users(self) -> int:
+        """Number of users."""
+
+    @property
+    def user_cov(self) -> NoReturn:  # type: ignore[override] # the base keeps an array here
+        """Never there: raises."""
+        raise KernelError(
+            f"the covariance of all {self.n_users} users was asked for",
+            f"{type(self).__name__} never writes it out",
+            f"Use engine {self.only_engine!r}, or a PoolKernel where users are few",
+        )
+
+    def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
+        """Never possible: raises."""
+        raise KernelError(
+            f"another user covariance was given to {type(self).__name__}",
+            "its graph or groups stand for it",
+            "Make another kernel",
+        )
+
+
 class PoolKernel(OnPool):
     """The joint kernel on a finite pool: arms are integers, K_x is a matrix kept at hand.
 
@@ -218,9 +252,6 @@ class PoolKernel(OnPool):
         """Whether no two users have anything in common: a diagonal user covariance."""
         return int(np.count_nonzero(self.user_cov)) == int(np.count_nonzero(self.user_cov.diagonal()))
 
-    def _largest_arm_variance(self, met: list[Any]) -> float:  # noqa: ARG002 - the pool bounds every arm
-        return float(self._arm_variance.max())
-
     def with_user_cov(self, user_cov: Array) -> "PoolKernel":
         """Returns the same kernel with other user covariances."""
         return PoolKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_cov)
@@ -230,10 +261,6 @@ class PoolKernel(OnPool):
         if 2 * len(others) < self.n_arms:  # or whole rows would be copied
             return self.arm_cov.take(arms[:, None] * self.n_arms + others)
         return self.arm_cov[arms].take(others, axis=1)
-
-    def arm_diag(self, arms: Index) -> Array:
-        """Returns K_x(x, x) of these rows."""
-        return self._arm_variance.take(arms)
 
     def fill(self, out: Array) -> None:
         """Writes the prior covariance of all pairs into `out`, a Fortran-ordered N x N array."""
