@@ -31,10 +31,10 @@ from coterie.product.evaluation.targets import (
     check_freezable,
     check_known,
     choice_probabilities,
+    fitted,
     predictions,
     replay_learning,
     silent,
-    taught,
 )
 from coterie.product.inputs.arm_inputs import as_arm_pool
 
@@ -254,18 +254,18 @@ def measured(
             policy = make_policy(target.name, **{**shared, **target.options})
             yield _replayed(policy, log, target, asked, drift, progress)
         return
-    earlier, later = parted(log, asked.fit_share)
+    earlier, later = split_in_time(log, asked.fit_share)
     predicted, model = _reward_model(earlier, later, names, asked, shared, progress)
     for target in targets:
         policy = make_policy(target.name, **{**shared, **target.options})
         progress(f"{target.label}: learns", 0, len(earlier))
-        taught(policy, earlier, _offset(policy, earlier, asked.offset))
+        fitted(policy, earlier, _offset(policy, earlier, asked.offset))
         chances = choice_probabilities(policy, later, seed=asked.seed, progress=progress, label=target.label)
         sample = Sample(later, chances, predicted, asked.threshold, asked.seed)
         yield sampled(sample, names, warnings=drift, policy=target.label, n_fitted=len(earlier), model=model)
 
 
-def parted(log: Logged, share: float) -> tuple[Logged, Logged]:
+def split_in_time(log: Logged, share: float) -> tuple[Logged, Logged]:
     """Returns the earlier part, which is learned, and the later one, which judges."""
     if len(log) < 2:
         raise ParameterError("the log has one decision", "one part is learned and one judges", "Bring a longer log")
@@ -305,7 +305,7 @@ def _reward_model(
     policy = make_policy(asked.reward_model, **{**shared, **asked.reward_options})
     progress(f"reward model, {asked.reward_model}: learns", 0, len(earlier))
     offset = _offset(policy, earlier, "mean")
-    predicted = predictions(taught(policy, earlier, offset), later, offset)
+    predicted = predictions(fitted(policy, earlier, offset), later, offset)
     return predicted, f"mean of {asked.reward_model}, fitted on the earlier part"
 
 
