@@ -19,7 +19,7 @@ import coterie as ct
 from coterie.policies import Policy, make_policy
 from coterie.product.evaluation import Estimate, Logged, Sample, estimate, evaluate
 from coterie.product.evaluation.estimators import ESTIMATORS
-from coterie.product.evaluation.targets import choice_probabilities, predictions, taught
+from coterie.product.evaluation.targets import choice_probabilities, fitted, predictions
 
 OUT = Path(__file__).parent.parent / "docs" / "evaluation.json"
 N_USERS, N_ARMS, N_SHOWN, N_SETS = 16, 12, 4, 30
@@ -114,9 +114,9 @@ def judged(world: World, n: int, seed: int) -> Iterator[Found]:
     log, rows = world.drawn(n, np.random.default_rng([seed, 2])), np.arange(n)
     earlier, later = log.take(rows[: n // 2]), log.take(rows[n // 2 :])
     believer = make_policy("auto-ucb", graph=world.graph, arms=world.arms, seed=seed)
-    predicted = predictions(taught(believer, earlier), later)
+    predicted = predictions(fitted(believer, earlier), later)
     for target in TARGETS:
-        policy = taught(world.policy(target, seed), earlier)
+        policy = fitted(world.policy(target, seed), earlier)
         sample = Sample(later, choice_probabilities(policy, later), predicted)
         truth, found = world.value(policy), estimate(sample, list(ESTIMATORS), seed=seed)
         about = truth, truth - world.earned(), bool(found.warnings)

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from math import isfinite
 from pathlib import Path
 from time import monotonic
@@ -95,24 +95,26 @@ def add_evaluate(
     graph = "the log's graph, or users without edges (default: %(default)s)"
     command.add_argument("--graph", choices=["shown", "none"], default="shown", help=graph)
     some = "one of these only; again for each (default: all that the log serves)"
-    command.add_argument("--estimator", action="append", choices=list(ESTIMATORS), help=some)
+    command.add_argument("--estimator", dest="estimators", action="append", choices=list(ESTIMATORS), help=some)
     _add_fine(command, positive, number)
     command.add_argument("--seed", type=natural, default=0, help="of all randomness (default: %(default)s)")
     command.add_argument("--out", type=Path, metavar="FILE", help="also write everything as JSON, to a new file")
 
 
 def _add_fine(command: argparse.ArgumentParser, positive: Callable[[str], int], number: Callable[[str], float]) -> None:
-    model = "the policy whose belief is the reward model of dm, dr and switch (default: %(default)s)"
+    model = "the policy whose posterior mean is the reward model of dm, dr and switch (default: %(default)s)"
     command.add_argument("--reward-model", default="auto-ucb", metavar="NAME", help=model)
     given = "a setting of the reward model"
-    command.add_argument("--reward-option", action="append", type=setting, default=[], metavar="KEY=VALUE", help=given)
+    reward_options: dict[str, Any] = {"action": "append", "type": setting, "default": [], "metavar": "KEY=VALUE"}
+    command.add_argument("--reward-option", dest="reward_options", help=given, **reward_options)
     taken = "what is taken off rewards before policies other than auto-* learn them: a number, or mean, that of the "
     taken += "earlier part (default: mean, with --learning 0)"
     command.add_argument("--offset", type=offset, help=taken)
-    above = "the weight above which switch believes the reward model (default: root of the number of decisions)"
+    above = "the weight above which switch uses the reward model (default: root of the number of decisions)"
     command.add_argument("--threshold", type=number, help=above)
+    draws = "of the bootstrap (default: %(default)s)"
     command.add_argument("--confidence", type=number, default=0.95, help="of the intervals (default: %(default)s)")
-    command.add_argument("--draws", type=positive, default=N_DRAWS, help="of the bootstrap (default: %(default)s)")
+    command.add_argument("--draws", dest="n_draws", type=positive, default=N_DRAWS, metavar="DRAWS", help=draws)
 
 
 def run_evaluate(options: argparse.Namespace) -> int:
@@ -149,19 +151,10 @@ def _target(name: str, options: dict[str, Any]) -> Target:
 
 
 def _asked(options: argparse.Namespace) -> Asked:
-    usual: Any = 0.0 if options.learning else "mean"
-    return Asked(
-        estimators=options.estimator,
-        learning=options.learning,
-        fit_share=options.fit_share,
-        offset=usual if options.offset is None else options.offset,
-        threshold=options.threshold,
-        reward_model=options.reward_model,
-        reward_options=dict(options.reward_option),
-        confidence=options.confidence,
-        n_draws=options.draws,
-        seed=options.seed,
-    )
+    given: dict[str, Any] = {each.name: getattr(options, each.name) for each in fields(Asked)}
+    if options.offset is None:
+        given["offset"] = 0.0 if options.learning else "mean"
+    return Asked(**given | {"reward_options": dict(options.reward_options)})
 
 
 def _check_new(out: Path | None) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import repeat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -30,37 +31,29 @@ from coterie.product.evaluation.targets import (
     check_freezable,
     check_known,
     choice_probabilities,
+    fitted,
     predictions,
     replay_learning,
     silent,
-    taught,
 )
 from coterie.product.inputs.arm_inputs import as_arm_pool
 
 LOGGER = "the log"
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Measured:
     """What each estimator makes of a log, decision by decision.
 
     Attributes:
         log: The decisions that judge.
         terms: By the name of the estimator.
-        warnings: Reasons to mistrust them.
-        policy: What the target is called.
-        learning: Whether it learned as it was replayed.
-        n_fitted: How many of the earlier decisions it was fitted on.
-        model: What the reward model was, if there was one.
+        about: What an `Evaluation` says of the target: `policy`, `learning`, `n_fitted`, `model` and `warnings`.
     """
 
     log: Logged
     terms: Mapping[str, Terms]
-    warnings: Sequence[str]
-    policy: str = "the target"
-    learning: bool = False
-    n_fitted: int = 0
-    model: str = ""
+    about: Mapping[str, Any]
 
     def bootstrapped(self, *, n_draws: int, seed: int) -> dict[str, Bootstrapped]:
         """Returns the estimates, and what the logger earned in the same decisions, on the same resamples."""
@@ -74,22 +67,13 @@ class Measured:
 
     def judged(self, found: Mapping[str, Bootstrapped], confidence: float) -> Evaluation:
         """Returns the estimates with their intervals, beside what the logger earned."""
-        ends, logger = self.ends(confidence), found[LOGGER]
+        ends = self.ends(confidence)
         made = {
-            name: Estimate(each.value, *each.interval(*ends), each.effective, *each.gain_over(logger, *ends))
+            name: Estimate(each.value, *each.interval(*ends), each.effective, *each.gain_over(found[LOGGER], *ends))
             for name, each in found.items()
         }
-        return Evaluation(
-            policy=self.policy,
-            learning=self.learning,
-            n_fitted=self.n_fitted,
-            n_decisions=len(self.log),
-            confidence=confidence,
-            logger=made.pop(LOGGER),
-            estimates=made,
-            warnings=tuple(self.warnings),
-            model=self.model,
-        )
+        logger = made.pop(LOGGER)
+        return Evaluation(n_decisions=len(self.log), confidence=confidence, logger=logger, estimates=made, **self.about)
 
 
 def estimate(
@@ -104,7 +88,7 @@ def estimate(
 ) -> Evaluation:
     """Returns what a target of known choice probabilities would have earned; see `evaluate`.
 
-    The options are those of `evaluate`, and the attributes of `Measured` that say what the target is.
+    The options are those of `evaluate`, and what `Measured` has about the target.
     """
     found = sampled(replace(sample, threshold=threshold, seed=seed), estimators, **about)
     return found.judged(found.bootstrapped(n_draws=n_draws, seed=seed), confidence)
@@ -226,8 +210,8 @@ def compare(
     how = asked or Asked()
     _check_labels([target.label for target in targets])
     found = list(measured(logged, targets, graph=graph, arms=as_arm_pool(arms), asked=how, progress=progress))
-    resampled = {each.policy: each.bootstrapped(n_draws=how.n_draws, seed=how.seed) for each in found}
-    judged = tuple(each.judged(resampled[each.policy], how.confidence) for each in found)
+    resampled = {each.about["policy"]: each.bootstrapped(n_draws=how.n_draws, seed=how.seed) for each in found}
+    judged = tuple(map(Measured.judged, found, resampled.values(), repeat(how.confidence)))
     common = [name for name in trusted(judged[0]) if all(name in trusted(each) for each in judged)]
     if not common:
         return Comparison(judged)
@@ -270,18 +254,18 @@ def measured(
             policy = make_policy(target.name, **{**shared, **target.options})
             yield _replayed(policy, log, target, asked, drift, progress)
         return
-    earlier, later = parted(log, asked.fit_share)
+    earlier, later = split_in_time(log, asked.fit_share)
     predicted, model = _reward_model(earlier, later, names, asked, shared, progress)
     for target in targets:
         policy = make_policy(target.name, **{**shared, **target.options})
         progress(f"{target.label}: learns", 0, len(earlier))
-        taught(policy, earlier, _offset(policy, earlier, asked.offset))
+        fitted(policy, earlier, _offset(policy, earlier, asked.offset))
         chances = choice_probabilities(policy, later, seed=asked.seed, progress=progress, label=target.label)
         sample = Sample(later, chances, predicted, asked.threshold, asked.seed)
         yield sampled(sample, names, warnings=drift, policy=target.label, n_fitted=len(earlier), model=model)
 
 
-def parted(log: Logged, share: float) -> tuple[Logged, Logged]:
+def split_in_time(log: Logged, share: float) -> tuple[Logged, Logged]:
     """Returns the earlier part, which is learned, and the later one, which judges."""
     if len(log) < 2:
         raise ParameterError("the log has one decision", "one part is learned and one judges", "Bring a longer log")
@@ -296,7 +280,7 @@ def sampled(sample: Sample, estimators: Sequence[str], *, warnings: Iterable[str
     found = [*cautions(sample), *unreliable(terms, sample.log.rewards), *warnings]
     if "replay" in terms:
         found += few("Replay has accepted", terms["replay"].effective)
-    return Measured(log=sample.log, terms=terms, warnings=found, **about)
+    return Measured(sample.log, terms, about | {"warnings": tuple(found)})
 
 
 def _replayed(
@@ -305,13 +289,9 @@ def _replayed(
     offset = _offset(policy, log, asked.offset)
     found = replay_learning(policy, log, offset=offset, seed=asked.seed, progress=progress, label=target.label)
     terms = {"replay": found}
-    warnings = [
-        *tiny_propensities(log),
-        *few("Replay has accepted", found.effective),
-        *unreliable(terms, log.rewards),
-        *drift,
-    ]
-    return Measured(log=log, terms=terms, warnings=warnings, policy=target.label, learning=True)
+    warnings = [*tiny_propensities(log), *few("Replay has accepted", found.effective)]
+    warnings += [*unreliable(terms, log.rewards), *drift]
+    return Measured(log, terms, {"policy": target.label, "learning": True, "warnings": tuple(warnings)})
 
 
 def _reward_model(
@@ -325,7 +305,7 @@ def _reward_model(
     policy = make_policy(asked.reward_model, **{**shared, **asked.reward_options})
     progress(f"reward model, {asked.reward_model}: learns", 0, len(earlier))
     offset = _offset(policy, earlier, "mean")
-    predicted = predictions(taught(policy, earlier, offset), later, offset)
+    predicted = predictions(fitted(policy, earlier, offset), later, offset)
     return predicted, f"mean of {asked.reward_model}, fitted on the earlier part"
 
 

@@ -160,7 +160,7 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) ->
     """
     lines, clock = JournalLines(journal), Steady(lambda: inf, stands=True)
     rewards, bandit = lines.rewards(), load_bandit(snapshot, clock=clock)
-    made = [(each, _chances(each)) for some in lines.made_again(bandit, clock) for each in some if each.id in rewards]
+    made = [(each, _chances(each)) for some in lines.replayed(bandit, clock) for each in some if each.id in rewards]
     kept = [(each, chances) for each, chances in made if each.user in bandit.graph.index]
     if not kept:
         rule = "a policy is judged by decisions and what came of them"

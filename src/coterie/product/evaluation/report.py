@@ -41,7 +41,7 @@ class Estimate:
     gain_high: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """What a log says about a policy. Printed, it says so in words.
 
@@ -57,14 +57,14 @@ class Evaluation:
         model: What the reward model was, if there was one.
     """
 
-    policy: str
-    learning: bool
-    n_fitted: int
+    policy: str = "the target"
+    learning: bool = False
+    n_fitted: int = 0
     n_decisions: int
     confidence: float
     logger: Estimate
     estimates: Mapping[str, Estimate]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
     model: str = ""
 
     def __str__(self) -> str:

@@ -113,7 +113,7 @@ def check_known(log: Logged, graph: UserGraph, arms: ArmPool) -> None:
     check_rows(odd, UnknownArmError, lambda _: f"a candidate is {log.candidates[unknown][0]}", rule)
 
 
-def taught(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
+def fitted(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
     """Returns the policy, having learned the rewards less an offset; at once, if it does not ask for their order."""
     rewards = log.rewards - offset
     if not policy.collapses:

@@ -39,14 +39,25 @@ import numpy as np
 
 from coterie.errors import SavedFileError
 from coterie.product.files.atomic import not_written, replacing
+from coterie.product.files.checked.kinds import FLOATS, WHOLES, Held, list_of, one_of, plain, table_of, whole
 
 MAGIC = b"COTERIE\0"
 VERSION = 2
 ALIGNMENT = 64
 USUAL = "bandit.coterie"  # what `coterie init` calls the file in its folder
 FIXED = struct.Struct("<8sIIQ")
-DTYPES = {"<f8", "<i8", "<i4"}  # numbers only: another kind may be read as pointers
 MOST_AXES = 3
+PART = table_of(
+    {
+        "name": plain(str),
+        "dtype": one_of(*FLOATS, *WHOLES),  # numbers only: another kind may be read as pointers
+        "shape": list_of(whole()),
+        "offset": whole(),
+        "crc32": whole(),
+    },
+    {"order": one_of("C", "F")},  # format 1 knows no order
+)
+HEADER = table_of({"state": plain(dict), "arrays": list_of(PART)})
 
 
 class Content(NamedTuple):
@@ -195,29 +206,14 @@ def _finite(text: str) -> float:
 
 def _described(header: Any, size: int) -> tuple[dict[str, Any], list[Part]]:
     """Returns the state and the parts of a header, or raises ValueError if it is not one of a file of this size."""
-    if not isinstance(header, dict) or set(header) != {"state", "arrays"}:
-        raise ValueError("its header is not a state and arrays")
-    if not isinstance(header["state"], dict) or not isinstance(header["arrays"], list):
-        raise ValueError("its state is no table, or its arrays are no list")
-    parts = [_part(each, size) for each in header["arrays"]]
+    read = HEADER(header, "its header", Held({}))
+    parts = [Part(**{"order": "C", **each, "shape": tuple(each["shape"])}) for each in read["arrays"]]
+    for part in parts:
+        if len(part.shape) > MOST_AXES or max(part.offset, *part.shape, 0) > size:
+            raise ValueError(f"its part {part.name!r} cannot lie in a file of {size} bytes")
     if len({part.name for part in parts}) < len(parts):
         raise ValueError("two of its parts have the same name")
-    return header["state"], parts
-
-
-def _part(given: Any, size: int) -> Part:
-    if not isinstance(given, dict) or set(given) | {"order"} != set(Part._fields):
-        raise ValueError("a part of it is not described as parts are")
-    part = Part(**{"order": "C", **given})  # format 1 knows no order
-    known = all(isinstance(each, str) for each in (part.name, part.dtype, part.order))
-    if not known or part.dtype not in DTYPES or part.order not in ("C", "F"):
-        raise ValueError(f"its part {part.name!r:.80} has dtype {part.dtype!r:.80} and order {part.order!r:.80}")
-    if not isinstance(part.shape, list) or len(part.shape) > MOST_AXES:
-        raise ValueError(f"its part {part.name!r} has the shape {part.shape!r:.80}")
-    numbers = (part.offset, *part.shape)
-    if type(part.crc32) is not int or not all(type(each) is int and 0 <= each <= size for each in numbers):
-        raise ValueError(f"its part {part.name!r} cannot lie in a file of {size} bytes")
-    return part._replace(shape=tuple(part.shape))
+    return read["state"], parts
 
 
 def _check_places(parts: list[Part], place: int, size: int) -> None:

@@ -39,7 +39,7 @@ def replay(snapshot: str | Path, journal: str | Path, *, decision: int) -> Decis
             "Use an earlier snapshot",
         )
     lines = JournalLines(Path(journal))
-    for made in lines.made_again(bandit, clock):
+    for made in lines.replayed(bandit, clock):
         for each in made:
             if each.id == decision:
                 return each
@@ -58,16 +58,16 @@ def load_with_journal(path: Path, journal: Path, *, clock: Callable[[], float]) 
     if not journal.exists() or not journal.stat().st_size:
         bandit._journal = Journal.begin(journal, bandit)
     else:
-        bandit._journal = _gone_on(bandit, journal, steady)
+        bandit._journal = _continued(bandit, journal, steady)
     steady.stands = False
     return bandit
 
 
-def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
+def _continued(bandit: Bandit, path: Path, clock: Steady) -> Journal:
     journal = Journal(path)  # first, so that nobody adds a line meanwhile
     try:
         lines = JournalLines(path)
-        for _ in lines.made_again(bandit, clock):
+        for _ in lines.replayed(bandit, clock):
             pass
         journal.cut(End(lines.n_changes, journal.end.n_bytes if lines.torn_at is None else lines.torn_at))
         if lines.torn_at is not None:
@@ -77,7 +77,7 @@ def _gone_on(bandit: Bandit, path: Path, clock: Steady) -> Journal:
         return journal.opened()
     except OSError as error:
         journal.close()
-        what, rule = f"{str(path)!r} cannot be gone on with: {error.strerror}", "a journal holds every change"
+        what, rule = f"{str(path)!r} cannot be continued: {error.strerror}", "a journal holds every change"
         raise JournalError(what, rule, "Make room, and load the bandit again") from None
     except BaseException:
         journal.close()
@@ -105,7 +105,7 @@ class JournalLines:
             raise self._wrong(f"it has format {first.get('format')}, and this version of Coterie reads {FORMAT}")
         self.name, self._follows = first["journal"], first.get("follows")
 
-    def made_again(self, bandit: Bandit, clock: Steady) -> Iterator[list[Decision]]:
+    def replayed(self, bandit: Bandit, clock: Steady) -> Iterator[list[Decision]]:
         """Makes each change after the bandit was saved once more, and yields the decisions that it gave."""
         start = self._start(bandit._mark)
         bandit._learned.give_fits(True)

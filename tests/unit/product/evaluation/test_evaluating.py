@@ -12,7 +12,7 @@ from coterie.kernels import SquaredExponential
 from coterie.logs import write_log
 from coterie.policies import make_policy
 from coterie.product.evaluation import Evaluation, Logged, evaluate
-from coterie.product.evaluation.targets import choice_probabilities, predictions, replay_learning, taught
+from coterie.product.evaluation.targets import choice_probabilities, fitted, predictions, replay_learning
 from coterie.product.regressor import LaplacianKernelRegressor
 from recorded import small_log
 
@@ -79,7 +79,7 @@ def test_the_same_seed_gives_the_same_figures_and_another_others() -> None:
 
 def test_choice_probabilities_are_those_of_the_decisions() -> None:
     log = a_log(30)
-    policy = taught(make_policy("lk-gp-ts", graph=GRAPH, arms=ARMS), log)
+    policy = fitted(make_policy("lk-gp-ts", graph=GRAPH, arms=ARMS), log)
     found = choice_probabilities(policy, log)
     sums = np.add.reduceat(found, log.starts[:-1])
     np.testing.assert_allclose(sums, 1.0)
@@ -90,7 +90,7 @@ def test_choice_probabilities_are_those_of_the_decisions() -> None:
 
 
 def test_nothing_depends_on_what_is_cached() -> None:
-    log, policy = a_log(60), taught(make_policy("lk-gp-ts", graph=GRAPH, arms=ARMS), a_log(30))
+    log, policy = a_log(60), fitted(make_policy("lk-gp-ts", graph=GRAPH, arms=ARMS), a_log(30))
     np.testing.assert_array_equal(choice_probabilities(policy, log, cached=0), choice_probabilities(policy, log))
 
 
@@ -98,7 +98,7 @@ def test_the_reward_model_is_the_laplacian_kernel_regressor() -> None:
     log, later = a_log(120), a_log(40, seed=9)
     ours = make_policy("lk-gp-ucb", graph=GRAPH, arms=ARMS, arm_kernel=SquaredExponential(1.0), noise_var=0.1)
     offset = float(log.rewards.mean())
-    found = predictions(taught(ours, log, offset), later, offset)
+    found = predictions(fitted(ours, log, offset), later, offset)
     regressor = LaplacianKernelRegressor(graph=GRAPH, lengthscale=1.0, users="rows")
     regressor.fit(np.column_stack([log.users, ARMS.features[log.arms]]), log.rewards)
     asked = np.column_stack([np.repeat(later.users, N_SHOWN), ARMS.features[later.candidates]])
@@ -116,7 +116,7 @@ def test_a_large_log_can_be_judged_on_sparse() -> None:
 
 def test_a_policy_that_depends_on_the_order_is_taught_in_order() -> None:
     log = a_log(60)
-    policy = taught(make_policy("club", graph=GRAPH, arms=ARMS), log)
+    policy = fitted(make_policy("club", graph=GRAPH, arms=ARMS), log)
     other = make_policy("club", graph=GRAPH, arms=ARMS)
     for user, arm, reward in zip(log.users.tolist(), log.arms.tolist(), log.rewards.tolist(), strict=True):
         other.update(user, arm, reward)

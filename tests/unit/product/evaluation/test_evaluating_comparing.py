@@ -8,7 +8,7 @@ import pytest
 import coterie as ct
 from coterie.errors import ParameterError, UnknownNameError
 from coterie.product.evaluation import Asked, Comparison, Logged, Target, compare, evaluate
-from coterie.product.evaluation.evaluating import measured, parted
+from coterie.product.evaluation.evaluating import measured, split_in_time
 
 N_USERS, N_ARMS = 8, 5
 GRAPH = ct.make_graph("watts-strogatz", N_USERS, k=2)
@@ -102,7 +102,7 @@ def test_nothing_of_the_later_part_is_learned(policy: str) -> None:
 
 def test_the_offset_is_the_mean_of_the_earlier_part() -> None:
     log = a_log(200)
-    earlier, _ = parted(log, 0.5)
+    earlier, _ = split_in_time(log, 0.5)
     by_name, by_number, by_another = (
         evaluate(log, graph=GRAPH, arms=ARMS, policy="lk-gp-ts", noise_var=5.0, estimators=["ips"], offset=offset)
         for offset in ("mean", float(earlier.rewards.mean()), 10.0)

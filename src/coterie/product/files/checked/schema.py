@@ -253,7 +253,7 @@ MODEL = tagged(
 
 HYPER = table_of(dict.fromkeys(Hyper._fields, real(-1000, 700)))  # logarithms
 FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
-BEGUN = table_of(
+PENDING_FIT = table_of(
     {
         "started": whole(),
         "due": whole(),
@@ -283,7 +283,7 @@ BELIEF = table_of(
         "settled_at": whole(),
         "moved": real(0),
         "trials": HISTORY,
-        "begun": maybe(BEGUN),
+        "begun": maybe(PENDING_FIT),
         "scale": real(0),
         "begun_at": whole(),
     },
