@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from math import exp
+from typing import TYPE_CHECKING
 
-from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
 from coterie.runs.diagnosis.graph_evidence import CLEAR
 from coterie.runs.diagnosis.homophily import Alike
-from coterie.runs.diagnosis.neighbourhoods import BALLS, USER_PAIRS
+from coterie.runs.diagnosis.outcomes import BALLS, USER_PAIRS
 from coterie.runs.diagnosis.payoff import Payoff
+
+if TYPE_CHECKING:
+    from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
 
 SMALL_P, FAINT = 0.05, 1.1
 LINEAR, CURVED, SHORT = 0.9, 0.1, 0.3
@@ -19,7 +22,7 @@ PARTS = {
 }
 
 
-def verdict(found: Diagnosis) -> str:
+def verdict(found: "Diagnosis") -> str:
     """Returns the answer in a sentence or two."""
     if not found.sizes["edges"]:
         return "There is no graph to judge: the log has no edges."
@@ -65,11 +68,11 @@ def _when(payoff: Payoff | None) -> str:
     return f"; simulated, it pays off after about {payoff.pays_from / payoff.n_users:.1f} rounds a user"
 
 
-def _gain(found: Diagnosis, part: str) -> float | None:
+def _gain(found: "Diagnosis", part: str) -> float | None:
     return None if found.kernel is None else found.kernel.fitted.gains.get(part)
 
 
-def homophily_words(found: Diagnosis) -> list[str]:
+def homophily_words(found: "Diagnosis") -> list[str]:
     """Returns a sentence for each measure, and how to read them."""
     sentences = [_ALIKE[each.name].format(each=each, ratio=_times(each)) for each in found.alike]
     if not sentences:
@@ -107,7 +110,7 @@ QUESTIONS = {
 }
 
 
-def evidence_words(kernel: Kernel, question: str) -> list[str]:
+def evidence_words(kernel: "Kernel", question: str) -> list[str]:
     """Returns what is judged, what each part adds, and on which sample."""
     sentences = [
         QUESTIONS[question],
@@ -132,7 +135,7 @@ def _likelier(gain: float, part: str) -> str:
     return f"The rewards are about as likely with {part} as without (e^{gain:.1f} times)"
 
 
-def suggestions(kernel: Kernel) -> list[tuple[str, str, str]]:
+def suggestions(kernel: "Kernel") -> list[tuple[str, str, str]]:
     """Returns name, value and meaning of each hyperparameter of the fitted kernel."""
     h = kernel.fitted.hyper
     shares = {name: f"{share:.0%}" for name, share in h.shares().items()}
@@ -152,7 +155,7 @@ def suggestions(kernel: Kernel) -> list[tuple[str, str, str]]:
     ]
 
 
-def _range(kernel: Kernel) -> str:
+def _range(kernel: "Kernel") -> str:
     ratio = exp(kernel.fitted.hyper.lengthscale) / kernel.median_distance
     carried = "; beyond the linear part little carries over from arm to arm" if ratio < SHORT else ""
     return f"{ratio:.2g} times the median distance between arms{carried}"
@@ -164,7 +167,7 @@ def _linear(share: float) -> str:
     return "a linear model will not do" if share < CURVED else "partly linear: keep both kernels, as auto-* does"
 
 
-def _features(kernel: Kernel) -> str:
+def _features(kernel: "Kernel") -> str:
     report = kernel.features
     if report.enough == report.n_features:
         return "all are needed"
@@ -198,7 +201,7 @@ def payoff_words(payoff: Payoff, n_users: int) -> list[str]:
     ]
 
 
-def console_lines(found: Diagnosis) -> Iterator[str]:
+def console_lines(found: "Diagnosis") -> Iterator[str]:
     """Yields the whole diagnosis as lines of text."""
     yield verdict(found)
     yield from found.missing

@@ -11,7 +11,7 @@ from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import THOROUGH, Prior, fit
 from coterie.policies.auto.statistics import centre_and_variance
-from coterie.runs.diagnosis.neighbourhoods import EvidenceSample
+from coterie.runs.diagnosis.outcomes import EvidenceSample
 
 FIRST_BLOCKS = 1  # from which the climb starts
 CLIMBS, WORTH_ANOTHER, FAR = 3, 0.5, 3.0

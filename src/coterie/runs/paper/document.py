@@ -8,8 +8,8 @@ from coterie.problems import PRESET_NOTES
 from coterie.runs.paper.claims import judge, judge_controls, judge_pilot
 from coterie.runs.paper.experiments.experiment import Record
 from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, table_rows
-from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
+from coterie.runs.report.style import Picture
 from coterie.runs.report.tables import TextTable, markdown_table
 
 TITLE = "Reproduction: what holds of the paper"

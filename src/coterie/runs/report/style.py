@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,22 @@ def finish(axes: Any, *, title: str = "", xlabel: str = "", ylabel: str = "") ->
     axes.set_ylabel(ylabel)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture in two files, with what it is called and how to read it."""
+
+    title: str
+    png: Path
+    svg: Path
+    caption: str
+
+
+def save_picture(figure: Any, stem: Path, title: str, caption: str) -> Picture:
+    """Returns the picture of a figure, written as PNG and SVG."""
+    png, svg = save_figure(figure, stem)
+    return Picture(title=title, png=png, svg=svg, caption=caption)
 
 
 def save_figure(figure: Any, stem: Path) -> list[Path]:

@@ -11,19 +11,17 @@ from coterie.runs.paper.experiments import spectral
 from coterie.runs.paper.experiments.experiment import (
     MARKERS,
     SHADES,
-    Drawn,
     Record,
     Report,
     finding,
     legend_below,
     log_axis,
     mean_and_error,
-    saved,
     slope,
     span,
     verdict_of,
 )
-from coterie.runs.report.style import BLUE, VERMILLION, finish, new_figure
+from coterie.runs.report.style import BLUE, VERMILLION, Picture, finish, new_figure, save_picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +177,7 @@ def _operator(record: Record) -> Record:
     )
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the pictures of the clusters: effective dimension, and operator bound over gain, against k."""
     figure, (left, right) = new_figure(9.5, 3.9, columns=2)
     for noise_var, colour, marker in zip(record["settings"]["noise_vars"], SHADES[::2], MARKERS, strict=False):
@@ -196,7 +194,7 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         f"rho = {settings['laplacian_ridge']:g}, means of {settings['repeats']} i.i.d. designs. Dotted: proportional "
         "to k. Right: as printed (dashed), and with the 1/n of uniform users (solid)."
     )
-    return [saved(figure, folder / "theory-1-clusters", title, caption)]
+    return [save_picture(figure, folder / "theory-1-clusters", title, caption)]
 
 
 def _dimension_line(axes: Any, cells: list[Record], label: str, colour: str, marker: str) -> None:

@@ -15,16 +15,14 @@ from coterie.kernels import ArmKernel, ArmPool, Linear, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import sphere_pool
 from coterie.runs.paper.experiments.experiment import (
-    Drawn,
     Record,
     Report,
     draw_lines,
     finding,
     legend_below,
-    saved,
     slope,
 )
-from coterie.runs.report.style import finish, new_figure
+from coterie.runs.report.style import Picture, finish, new_figure, save_picture
 
 Shown = tuple[int, list[ArmId], float]
 
@@ -191,7 +189,7 @@ def _memory(record: Record) -> Record:
     )
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of time and memory, against T and against n."""
     settings = record["settings"]
     figure, panels = new_figure(9.5, 6.6, rows=2, columns=2)
@@ -208,4 +206,4 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         "run on the machine that ran this. Above: time of a decision and an update, mean over the rounds since the "
         "point before, the making of the policy in the first. Below: the peak of what Python and NumPy allocate."
     )
-    return [saved(figure, folder / "scaling-engines", "Time and memory of the engines", caption)]
+    return [save_picture(figure, folder / "scaling-engines", "Time and memory of the engines", caption)]

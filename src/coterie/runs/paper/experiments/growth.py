@@ -13,7 +13,6 @@ from coterie.kernels import Green, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import World, gp_world, sphere_pool
 from coterie.runs.paper.experiments.experiment import (
-    Drawn,
     Record,
     Report,
     Verdict,
@@ -21,12 +20,11 @@ from coterie.runs.paper.experiments.experiment import (
     legend_below,
     log_axis,
     mean_and_error,
-    saved,
     slope_and_error,
     verdict_of,
 )
 from coterie.runs.paper.experiments.spectral import disjoint_cliques, largest_variance
-from coterie.runs.report.style import finish, looks, new_figure
+from coterie.runs.report.style import Picture, finish, looks, new_figure, save_picture
 from coterie.runs.trial import play
 
 LEARNER, ALONE, CONTROL = POLICIES = ("lk-gp-ucb", "per-user-gp-ucb", "random")
@@ -184,7 +182,7 @@ def _over_control(record: Record, line: Record) -> list[float]:
     return [mine / other for mine, other in zip(line["raw"], control["raw"], strict=True)]
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of regret against n, as it is and in units of the world's spread."""
     settings = record["settings"]
     rows = settings["n_clusters"]
@@ -203,7 +201,7 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         "told; slopes of log regret on log n at the lines' ends. K_max shrinks as 1/n, so without any learning the "
         "slope is 1/2 on the left."
     )
-    return [saved(figure, folder / "theory-2-growth", "Regret against n in the regime T = C n", caption)]
+    return [save_picture(figure, folder / "theory-2-growth", "Regret against n in the regime T = C n", caption)]
 
 
 def _panel(axes: Any, n_users: list[int], lines: list[Record], unit: str) -> None:
