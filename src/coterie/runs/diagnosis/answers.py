@@ -27,7 +27,7 @@ def verdict(found: "Diagnosis") -> str:
     if not found.sizes["edges"]:
         return "There is no graph to judge: the log has no edges."
     gain, alike = _gain(found, "graph"), [each for each in found.alike if each.p_value <= SMALL_P]
-    friends = _friends(alike) if found.alike else "whether linked users are alike cannot be told"
+    friends = _friends(alike) if found.alike else "whether linked users are alike is not known"
     if gain is None:
         return f"{friends[0].upper()}{friends[1:]}; for more, arms need features."
     if gain > CLEAR:
@@ -37,7 +37,7 @@ def verdict(found: "Diagnosis") -> str:
     rewards = "the rewards of the sample are explained as well without the graph"
     if any(each.name == "opinions" or (each.ratio or 0.0) >= FAINT for each in alike):
         return f"The graph may help, not clearly: {friends}, but {rewards}{_when(found.payoff)}."
-    return f"{'Little' if alike else 'Nothing'} speaks for the graph: {friends}, and {rewards}."
+    return f"There is {'little' if alike else 'no'} evidence for the graph: {friends}, and {rewards}."
 
 
 def _friends(alike: Sequence[Alike]) -> str:
@@ -120,7 +120,7 @@ def evidence_words(kernel: "Kernel", question: str) -> list[str]:
     return [
         *sentences,
         f"A difference of {CLEAR:g} in log evidence, e^{CLEAR:g} = {exp(CLEAR):.0f} times, is called clear; without a "
-        "part the kernel is fitted anew, and a graph part of short range can stand in for the own part, one of long "
+        "part the kernel is fitted again, and a graph part of short range can stand in for the own part, one of long "
         f"range for the common part. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "
         f"{USER_PAIRS} of a user at most, in {kernel.n_blocks} blocks of {BALLS} neighbourhoods; each block is judged "
         f"by itself.{zeros if kernel.n_zeros else ''}",
@@ -172,7 +172,7 @@ def _features(kernel: "Kernel") -> str:
     if report.enough == report.n_features:
         return "all are needed"
     if report.losses.max() < CLEAR and report.enough == 1:
-        return "features hardly tell: none of them is clearly missed"
+        return "features say little: none of them is clearly missed"
     more = ", ..." if report.enough > MOST_NAMES else ""
     return f"so many explain as much as all: {', '.join(report.names[: report.enough][:MOST_NAMES])}{more}"
 
@@ -180,7 +180,7 @@ def _features(kernel: "Kernel") -> str:
 DIMENSION = (
     "The effective dimension is the sum of e / (e + noise) over the eigenvalues e of the fitted kernel on the pairs: "
     "of so many independent quantities do they speak. What a feature is worth is measured at the fitted kernel, which "
-    "is not fitted anew."
+    "is not fitted again."
 )
 
 

@@ -170,22 +170,20 @@ def _missing(log: Log, alike: list[Alike]) -> list[str]:
     missing = []
     if not log.graph.n_edges:
         missing.append(
-            "There are no edges: whether friends are alike, what the graph adds and when it pays off cannot be told. "
+            "There are no edges: whether friends are alike, what the graph adds and when it pays off cannot be said. "
             "Add them to the table edges."
         )
     elif not any(each.name == "shared" for each in alike):
-        missing.append("There are too few edges to rewire, so homophily cannot be told.")
+        missing.append("There are too few edges to rewire, so homophily is not known.")
     elif all((each.rewired == each.observed).all() for each in alike):
-        missing.append(
-            "No edge can be rewired without joining two who are joined already, so homophily cannot be told."
-        )
+        missing.append("No edge can be rewired without joining two who are joined already, so homophily is not known.")
     if not log.n_features:
         missing.append(
-            "Arms have no features: evidence, hyperparameters, effective dimension and pay-off cannot be told; only "
+            "Arms have no features: evidence, hyperparameters, effective dimension and pay-off cannot be said; only "
             "homophily can. Add columns of numbers to the table arms."
         )
     elif isinstance(log.arms, ArmPool) and np.ptp(log.arms.features, axis=0).max() == 0:
-        missing.append("All arms have the same features: nothing tells one from another. Check the table arms.")
+        missing.append("All arms have the same features: no two can be distinguished. Check the table arms.")
     return missing
 
 

@@ -85,7 +85,7 @@ def outcomes_of(log: Log) -> Outcomes:
 def _kind_and_level(reward: Floats) -> tuple[Kind, float]:
     values = np.unique(reward)
     if len(values) == 1 and values[0] <= 0:
-        rule = "rewards tell something where some are above others, or where all are above 0"
+        rule = "rewards are informative where some are above others, or where all are above 0"
         raise InputError(f"every reward is {values[0]:g}", rule, "Check the column reward")
     if len(values) == 1:
         return "one-class", 0.0
@@ -157,8 +157,8 @@ def look(log: Log, outcomes: Outcomes, *, seed: int, liked: bool = False) -> Evi
 def neighbourhoods(graph: UserGraph, counts: Ints, rng: np.random.Generator) -> list[Ints]:
     """Returns blocks of users with data: three neighbourhoods each, grown from random users by who has most links.
 
-    The more edges there are inside, the more the rewards say of the graph; and what users far apart share tells what
-    all have in common from what neighbours do. A neighbourhood is full with 160 pairs.
+    The more edges there are inside, the more the rewards say of the graph; and users far apart separate what all
+    have in common from what neighbours share. A neighbourhood is full with 160 pairs.
 
     Args:
         graph: The users.
@@ -177,7 +177,7 @@ def communities(graph: UserGraph, most: int, count: int, rng: np.random.Generato
     """Returns so many users in some communities, each grown from a random user with edges.
 
     Who has the largest part of their links into it comes next. In one community alone everybody would be alike, and the
-    graph would tell no more than that.
+    graph would add nothing to that.
     """
     degrees = np.diff(graph.weights.indptr)
     starts = iter([*rng.permutation(np.flatnonzero(degrees)).tolist(), *np.flatnonzero(degrees == 0).tolist()])

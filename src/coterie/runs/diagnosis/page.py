@@ -73,7 +73,7 @@ def write_diagnosis(found: Diagnosis, folder: Path, *, command: str) -> Path:
 
 def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Section]:
     if found.missing:
-        yield Section(title="What cannot be told", points=found.missing)
+        yield Section(title="What cannot be said", points=found.missing)
     if found.alike:
         *points, note = homophily_words(found)
         shown = [pictures["homophily"]]
@@ -86,7 +86,7 @@ def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Sec
             title="What the fitted kernel suggests",
             columns=("setting", "value", "meaning"),
             rows=tuple(suggestions(kernel)),
-            note="auto-ucb and auto-ts learn all of it by themselves; other policies are told.",
+            note="auto-ucb and auto-ts learn all of it by themselves; other policies are given them.",
             words=frozenset({0, 2}),
         )
         shown = [pictures["features"]]

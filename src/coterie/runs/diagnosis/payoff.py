@@ -54,7 +54,7 @@ class Payoff:
 
     @property
     def ahead(self) -> Floats:
-        """By how much the graph is ahead, the mean over truths, round by round."""
+        """By how much more was earned with the graph, the mean over truths, round by round."""
         return np.asarray((self.with_graph - self.without).mean(axis=0))
 
     @property

@@ -41,10 +41,10 @@ def draw_diagnosis(found: Diagnosis, folder: Path) -> dict[str, Picture]:
         title = "Linked users against rewirings"
         out["homophily"] = save_picture(draw_homophily(found.alike), folder / "homophily", title, caption)
     if (kernel := found.kernel) is not None:
-        caption = "The kernel is fitted to the sample, and anew without each part."
+        caption = "The kernel is fitted to the sample, and again without each part."
         out["evidence"] = save_picture(draw_evidence(kernel), folder / "evidence", "Graph, own and common", caption)
         caption = (
-            "Left and middle: at the fitted kernel, which is not fitted anew; below the dotted line nothing clear is "
+            "Left and middle: at the fitted kernel, which is not fitted again; below the dotted line nothing clear is "
             "lost. Right: eigenvalues above the dotted line stand out from the noise; red: the effective dimension, "
             f"{kernel.effective_dim:.0f}."
         )
@@ -129,7 +129,7 @@ def draw_features(kernel: Kernel) -> Any:
     left.barh([plain(name) for name, _ in shown], [loss for _, loss in shown], color=BLUE, height=0.6)
     left.invert_yaxis()
     left.tick_params(axis="y", labelsize=8)
-    finish(left, title="The most telling features", xlabel="log evidence lost without it")
+    finish(left, title="The most informative features", xlabel="log evidence lost without it")
     left.grid(visible=False)
     _draw_kept(middle, kernel)
     _draw_eigenvalues(right, kernel)
@@ -146,7 +146,7 @@ def _draw_kept(axes: Any, kernel: Kernel) -> None:
         axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(min(-2.0, 1.3 * low), (3 if high > LINEAR_UP_TO else 1.15) * max(high, 2 * CLEAR))
     axes.set_xticks(places, [str(count) for count in report.kept])
-    finish(axes, title="How many features do", xlabel="features kept, the most telling", ylabel="log evidence lost")
+    finish(axes, title="How many features do", xlabel="features kept, the most informative", ylabel="log evidence lost")
 
 
 def _draw_eigenvalues(axes: Any, kernel: Kernel) -> None:

@@ -22,7 +22,7 @@ LABEL_GAP = 0.055  # the height of a label as a share of the axis
 WIDTHS = {1: 8.0, 2: 9.5, 3: 11.0}  # in inches, by panels in a row
 SMALL = 8.5
 FAR_UP = 1.5  # times the largest regret of the others
-MOST_OTHERS = 5  # beside the reference on its graphs, popularity and chance: more lines cannot be told apart
+MOST_OTHERS = 5  # beside the reference on its graphs, popularity and chance: more lines cannot be distinguished
 SPREAD_OUT = 8.0  # from the least to the largest regret: beyond it a linear axis shows the best as one dot
 
 Curve = Callable[[LogResults, str], tuple[Array, Array]]

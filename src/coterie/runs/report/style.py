@@ -15,7 +15,7 @@ from coterie.errors.extras import require_extra
 
 Look = dict[str, Any]
 
-# Okabe and Ito's colours and Tol's muted ones: told apart in colour-blind vision. Dashes and markers tell them apart in
+# Okabe and Ito's colours and Tol's muted ones: distinct in colour-blind vision. Dashes and markers distinguish them in
 # grey, where many have to share a lightness.
 BLUE, SKY, VERMILLION, GREEN, PINK, ORANGE = "#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
 BLACK, WINE, INDIGO, OLIVE, TEAL, BROWN = "#000000", "#882255", "#332288", "#999933", "#44AA99", "#661100"

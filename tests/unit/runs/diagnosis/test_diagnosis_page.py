@@ -62,9 +62,11 @@ def test_in_a_line_it_is_its_verdict(found: Diagnosis) -> None:
     assert str(found) == f"Diagnosis of planted: {verdict(found)}"
 
 
-def test_nothing_speaks_for_a_permuted_one() -> None:
+def test_there_is_no_evidence_for_a_permuted_one() -> None:
     dealt = diagnose(with_users_permuted(small(), seed=2), n_rewirings=19, rounds=5)
-    assert verdict(dealt).startswith("Nothing speaks for the graph: linked users are no more alike than by chance")
+    assert verdict(dealt).startswith(
+        "There is no evidence for the graph: linked users are no more alike than by chance"
+    )
 
 
 def test_the_same_seed_gives_the_same_figures(found: Diagnosis) -> None:
@@ -111,7 +113,7 @@ def test_features_that_hardly_tell_are_called_so(found: Diagnosis) -> None:
     assert found.kernel is not None
     report = replace(found.kernel.features, losses=np.array([1.0, 0.5, 0.0]), kept_losses=np.array([2.0, 1.0, 0.0]))
     kernel = replace(found.kernel, features=report)
-    assert ("features", "1 of 3", "features hardly tell: none of them is clearly missed") in suggestions(kernel)
+    assert ("features", "1 of 3", "features say little: none of them is clearly missed") in suggestions(kernel)
     assert [draw_features(each).axes[1].get_yscale() for each in (kernel, found.kernel)] == ["linear", "symlog"]
 
 
@@ -130,7 +132,7 @@ def test_homophily_without_evidence_is_not_clear(found: Diagnosis) -> None:
     assert verdict(replace(found, kernel=weak)).startswith("The graph may help, not clearly")
     faint = [Alike(name="lift", observed=1.05, rewired=np.full(39, 1.0))]
     told = verdict(replace(found, kernel=weak, alike=faint))
-    assert told.startswith("Little speaks for the graph: linked users share 1.05 times what rewired ones do")
+    assert told.startswith("There is little evidence for the graph: linked users share 1.05 times what rewired ones do")
     opinions = [Alike(name="opinions", observed=0.25, rewired=np.full(39, 0.01))]
     told = verdict(replace(found, kernel=weak, alike=opinions))
     assert told.startswith(

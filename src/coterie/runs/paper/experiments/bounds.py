@@ -202,17 +202,17 @@ def _held(record: Record, name: str) -> Record:
 
 
 def _informative(record: Record) -> Record:
-    control, told = _of(record, CONTROL)["regret"], []
+    control, cases = _of(record, CONTROL)["regret"], []
     for name in POLICIES:
         line = _of(record, f"{name}, beta_t")
-        told.append(
+        cases.append(
             f"{name}: {line['bound'][-1] / line['trivial'][-1]:.3g} times T B_Delta, which no policy can exceed, and "
             f"{line['bound'][-1] / control[-1]:.3g} times the regret of a random policy"
         )
     return finding(
         f"What the bounds say at the scale of the experiments (T = {record['settings']['times'][-1]})",
         None,
-        f"The bound is, for {'; for '.join(told)}.",
+        f"The bound is, for {'; for '.join(cases)}.",
     )
 
 

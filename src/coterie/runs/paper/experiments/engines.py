@@ -163,7 +163,7 @@ def findings(record: Record) -> list[Record]:
 
 
 def _time_in(record: Record, part: str, letter: str, x: list[int], fixed: str) -> Record:
-    told = [
+    cases = [
         f"{line['engine']} {line['microseconds'][0]:.3g} to {line['microseconds'][-1]:.3g} us "
         f"({letter}^{slope(x, line['microseconds']):.2f})"
         for line in record[part]
@@ -171,13 +171,13 @@ def _time_in(record: Record, part: str, letter: str, x: list[int], fixed: str) -
     return finding(
         f"Time per round of each engine against {letter}, at {fixed}.",
         None,
-        f"From {letter} = {x[0]} to {x[-1]}, on the machine that ran this: {'; '.join(told)}.",
+        f"From {letter} = {x[0]} to {x[-1]}, on the machine that ran this: {'; '.join(cases)}.",
     )
 
 
 def _memory(record: Record) -> Record:
     users = record["settings"]["n_users"]
-    told = [
+    cases = [
         f"{line['engine']} {line['held_mib'][-1]:.3g} held, {line['peak_mib'][-1]:.3g} at the peak (n^"
         f"{slope(users, line['peak_mib']):.2f})"
         for line in record["users"]
@@ -185,7 +185,7 @@ def _memory(record: Record) -> Record:
     return finding(
         f"Memory of each engine at n = {users[-1]}, T = {record['settings']['fixed_horizon']}, in MiB.",
         None,
-        f"{'; '.join(told)}.",
+        f"{'; '.join(cases)}.",
     )
 
 

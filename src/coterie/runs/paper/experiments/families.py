@@ -64,13 +64,13 @@ def _course(settings: FamiliesSettings, family: str, repeat: int) -> Iterator[tu
 def findings(record: Record) -> list[Record]:
     """Returns the families in order; there is no claim of the paper to judge."""
     ranked = sorted(record["lines"], key=lambda line: line["dim"][-1])
-    told = [
+    cases = [
         f"{line['family']} {line['dim'][-1]:.3g} (gain {line['gain'][-1]:.4g}, K_max {line['max_variance']:.3g})"
         for line in ranked
     ]
     times, n_users = record["settings"]["times"], record["settings"]["n_users"]
     claim = f"Effective dimension of each family of graphs at T = {times[-1]}, n = {n_users}, least first"
-    return [finding(claim, None, f"{', '.join(told)}. K_max differs between graphs and stands in the denominator.")]
+    return [finding(claim, None, f"{', '.join(cases)}. K_max differs between graphs and stands in the denominator.")]
 
 
 def draw(record: Record, folder: Path) -> list[Picture]:
