@@ -20,7 +20,7 @@ from coterie.product.bandit_checks import REWARDS
 from coterie.product.evaluation.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console, studies
-from coterie.runs.diagnosis.command import add_diagnose, run_diagnose
+from coterie.runs.diagnosis.page import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.store import Store
 

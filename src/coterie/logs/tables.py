@@ -151,7 +151,7 @@ def open_parquet(path: Path, error: type[InputError]) -> Iterator[Any]:
             yield file
     except pyarrow.ArrowException as odd:
         what = str(odd).partition("\n")[0].rstrip(".")
-        raise error(f"{path.name} cannot be read: {what}", "a table is CSV or Parquet", "Write it anew") from None
+        raise error(f"{path.name} cannot be read: {what}", "a table is CSV or Parquet", "Write it again") from None
 
 
 def parquet_names(file: Any) -> list[str]:

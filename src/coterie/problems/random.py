@@ -113,8 +113,8 @@ def random_traits(number: int) -> Traits:
     """
     rng = np.random.default_rng([whole(0)("number", number), 0])
     n_users, n_arms = _between(rng, 20, MOST_USERS), _between(rng, 10, 1000)
-    tells = rng.random() < 0.8  # in a fifth of the worlds the graph tells nothing
-    graph, own, common = rng.dirichlet([1.0, 0.5, 0.5] if tells else [0.02, 1.0, 1.0])
+    informs = rng.random() < 0.8  # in a fifth of the worlds the graph carries no information
+    graph, own, common = rng.dirichlet([1.0, 0.5, 0.5] if informs else [0.02, 1.0, 1.0])
     return Traits(
         number=number,
         n_users=n_users,

@@ -187,16 +187,16 @@ class Others:
         places = np.minimum(np.searchsorted(self._had, pairs), len(self._had) - 1)
         return np.asarray(self._had[places] == pairs)
 
-    def _finished(self, user: int, begun: Ints, count: int, rng: np.random.Generator) -> Ints:
+    def _finished(self, user: int, drawn: Ints, count: int, rng: np.random.Generator) -> Ints:
         """Returns the arms drawn so far and the missing ones: the first of exponential clocks, one for each arm."""
         n_arms = len(self._weights)
         rates = self._weights.copy()
         start, end = np.searchsorted(self._had, [user * n_arms, (user + 1) * n_arms])
         rates[self._had[start:end] - user * n_arms] = 0.0
-        rates[begun] = 0.0
+        rates[drawn] = 0.0
         open_ = np.flatnonzero(rates)
         clocks = rng.standard_exponential(len(open_)) / rates[open_]
-        return np.concatenate([begun, open_[np.argsort(clocks)[: count - len(begun)]]])
+        return np.concatenate([drawn, open_[np.argsort(clocks)[: count - len(drawn)]]])
 
 
 class Replay:

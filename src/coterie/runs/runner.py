@@ -287,5 +287,5 @@ def _check_same(study: Study, stored: Study, out: Path) -> None:
             raise StoreError(
                 f"{str(out)!r} holds a study with another {key!r}",
                 "only the same study can be resumed",
-                "Choose another --out, or run with the settings it was begun with",
+                "Choose another --out, or run with the settings it was started with",
             )

@@ -158,14 +158,14 @@ class Store:
             before = manifest["versions"].get(name)
             if before != version:
                 raise StoreError(
-                    f"{str(self.folder)!r} was begun with {name} {before}, and this is {version}",
+                    f"{str(self.folder)!r} was started with {name} {before}, and this is {version}",
                     "the trials of a study are made with the same versions",
                     "Go on with those versions, or start again with another --out",
                 )
         for place, known in manifest["methods"].items():
             if source_hash(place) != known:
                 raise StoreError(
-                    f"the file of {place!r} has changed since {str(self.folder)!r} was begun",
+                    f"the file of {place!r} has changed since {str(self.folder)!r} was started",
                     "the trials of a study are made with the same methods",
                     "Restore it, or start again with another --out",
                 )

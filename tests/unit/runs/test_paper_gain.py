@@ -131,15 +131,15 @@ def test_verdicts_come_from_the_data(record: Any) -> None:
 
 @pytest.mark.parametrize("picture", [gain.draw_gain, gain.draw_dimension, gain.draw_proposition])
 def test_pictures_are_drawn_from_a_stored_record(record: Any, picture: Any, tmp_path: Path) -> None:
-    title, stem, caption = picture(json.loads(json.dumps(record)), tmp_path / "pictures")
-    assert title
-    assert caption
-    assert stem.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-    assert "</svg>" in stem.with_suffix(".svg").read_text()
+    drawn = picture(json.loads(json.dumps(record)), tmp_path / "pictures")
+    assert drawn.title
+    assert drawn.caption
+    assert drawn.png.read_bytes().startswith(b"\x89PNG")
+    assert "</svg>" in drawn.svg.read_text()
 
 
 def test_all_pictures_are_drawn(record: Any, tmp_path: Path) -> None:
-    assert [stem.name for _, stem, _ in COMPUTED["figure-1"].draw(record, tmp_path)] == [
+    assert [each.png.stem for each in COMPUTED["figure-1"].draw(record, tmp_path)] == [
         "figure-1a-gain",
         "figure-1bc-dimension",
         "figure-1d-proposition",

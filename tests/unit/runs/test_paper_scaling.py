@@ -62,8 +62,8 @@ def test_the_record_is_small_json(record: Any) -> None:
 @pytest.mark.parametrize("name", sorted(SCALING.parts))
 def test_pictures_are_drawn_from_a_stored_record(record: Any, name: str, tmp_path: Path) -> None:
     stored = json.loads(json.dumps(record))
-    for title, stem, caption in SCALING.parts[name].draw(stored[name], tmp_path):
-        assert title
-        assert caption
-        assert stem.with_suffix(".png").read_bytes().startswith(b"\x89PNG")
-        assert "</svg>" in stem.with_suffix(".svg").read_text()
+    for drawn in SCALING.parts[name].draw(stored[name], tmp_path):
+        assert drawn.title
+        assert drawn.caption
+        assert drawn.png.read_bytes().startswith(b"\x89PNG")
+        assert "</svg>" in drawn.svg.read_text()

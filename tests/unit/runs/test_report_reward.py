@@ -105,7 +105,7 @@ def test_the_sentence_says_whether_how_much_for_whom_and_names_the_controls() ->
     assert "with users permuted and 0.1" in helped
     assert "most for users with 9 friends (+0.4" in helped
     assert helped.endswith(". No policy got more than auto-ucb.")
-    assert "made no difference to auto-ucb that could be told from chance" in chance
+    assert "made no difference to auto-ucb beyond chance" in chance
     assert "most for" not in chance
 
 

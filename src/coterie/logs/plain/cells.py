@@ -220,7 +220,7 @@ def _cells(column: Any) -> Cells | Lists:
     if kinds.is_list(column.type) or kinds.is_large_list(column.type):
         lengths = column.value_lengths().fill_null(0).to_numpy(zero_copy_only=False)
         starts = np.concatenate([[0], np.cumsum(lengths, dtype=np.int64)])
-        return Lists(_cells(column.flatten()), starts)  # type: ignore[arg-type] # lists of lists are not told apart here
+        return Lists(_cells(column.flatten()), starts)  # type: ignore[arg-type] # lists of lists are not checked here
     if column.null_count == 0 and (kinds.is_integer(column.type) or kinds.is_floating(column.type)):
         return Numbers(column.to_numpy(zero_copy_only=False))
     coded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()

@@ -155,7 +155,7 @@ class Rows:
     marked: dict[int, InputError] = field(default_factory=dict)
 
     def mark(self, mask: NDArray[np.bool_], column: str, problem: Callable[[int], str], rule: str, remedy: str) -> None:
-        """Marks the rows of a mask, no more than anybody reads; the problem is told of a row's place in the batch."""
+        """Marks the rows of a mask, as many as are reported; `problem` is called with a row's place in the batch."""
         names = list(self.table.names or ())
         for row in np.flatnonzero(mask)[: self.most].tolist():
             number = int(self.batch.numbers[row])
@@ -169,5 +169,5 @@ class Rows:
             self.mark(empty, column, lambda _: "it is empty", f"every {self.table.unit} has one", "Fill it in")
 
     def text(self, column: str) -> Callable[[int], str]:
-        """Returns what tells what a row has in a column."""
+        """Returns the problem of a row: what it has in a column."""
         return lambda row: f"it is {self.batch.columns[column].text(row)!r}"

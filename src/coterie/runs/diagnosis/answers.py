@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 from math import exp
+from typing import TYPE_CHECKING
 
-from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
 from coterie.runs.diagnosis.graph_evidence import CLEAR
 from coterie.runs.diagnosis.homophily import Alike
-from coterie.runs.diagnosis.neighbourhoods import BALLS, USER_PAIRS
+from coterie.runs.diagnosis.outcomes import BALLS, USER_PAIRS
 from coterie.runs.diagnosis.payoff import Payoff
+
+if TYPE_CHECKING:
+    from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
 
 SMALL_P, FAINT = 0.05, 1.1
 LINEAR, CURVED, SHORT = 0.9, 0.1, 0.3
@@ -19,12 +22,12 @@ PARTS = {
 }
 
 
-def verdict(found: Diagnosis) -> str:
+def verdict(found: "Diagnosis") -> str:
     """Returns the answer in a sentence or two."""
     if not found.sizes["edges"]:
         return "There is no graph to judge: the log has no edges."
     gain, alike = _gain(found, "graph"), [each for each in found.alike if each.p_value <= SMALL_P]
-    friends = _friends(alike) if found.alike else "whether linked users are alike cannot be told"
+    friends = _friends(alike) if found.alike else "whether linked users are alike is not known"
     if gain is None:
         return f"{friends[0].upper()}{friends[1:]}; for more, arms need features."
     if gain > CLEAR:
@@ -34,7 +37,7 @@ def verdict(found: Diagnosis) -> str:
     rewards = "the rewards of the sample are explained as well without the graph"
     if any(each.name == "opinions" or (each.ratio or 0.0) >= FAINT for each in alike):
         return f"The graph may help, not clearly: {friends}, but {rewards}{_when(found.payoff)}."
-    return f"{'Little' if alike else 'Nothing'} speaks for the graph: {friends}, and {rewards}."
+    return f"There is {'little' if alike else 'no'} evidence for the graph: {friends}, and {rewards}."
 
 
 def _friends(alike: Sequence[Alike]) -> str:
@@ -65,11 +68,11 @@ def _when(payoff: Payoff | None) -> str:
     return f"; simulated, it pays off after about {payoff.pays_from / payoff.n_users:.1f} rounds a user"
 
 
-def _gain(found: Diagnosis, part: str) -> float | None:
+def _gain(found: "Diagnosis", part: str) -> float | None:
     return None if found.kernel is None else found.kernel.fitted.gains.get(part)
 
 
-def homophily_words(found: Diagnosis) -> list[str]:
+def homophily_words(found: "Diagnosis") -> list[str]:
     """Returns a sentence for each measure, and how to read them."""
     sentences = [_ALIKE[each.name].format(each=each, ratio=_times(each)) for each in found.alike]
     if not sentences:
@@ -107,7 +110,7 @@ QUESTIONS = {
 }
 
 
-def evidence_words(kernel: Kernel, question: str) -> list[str]:
+def evidence_words(kernel: "Kernel", question: str) -> list[str]:
     """Returns what is judged, what each part adds, and on which sample."""
     sentences = [
         QUESTIONS[question],
@@ -117,7 +120,7 @@ def evidence_words(kernel: Kernel, question: str) -> list[str]:
     return [
         *sentences,
         f"A difference of {CLEAR:g} in log evidence, e^{CLEAR:g} = {exp(CLEAR):.0f} times, is called clear; without a "
-        "part the kernel is fitted anew, and a graph part of short range can stand in for the own part, one of long "
+        "part the kernel is fitted again, and a graph part of short range can stand in for the own part, one of long "
         f"range for the common part. The sample: {kernel.n_pairs:,} pairs of {kernel.n_users:,} users, "
         f"{USER_PAIRS} of a user at most, in {kernel.n_blocks} blocks of {BALLS} neighbourhoods; each block is judged "
         f"by itself.{zeros if kernel.n_zeros else ''}",
@@ -132,7 +135,7 @@ def _likelier(gain: float, part: str) -> str:
     return f"The rewards are about as likely with {part} as without (e^{gain:.1f} times)"
 
 
-def suggestions(kernel: Kernel) -> list[tuple[str, str, str]]:
+def suggestions(kernel: "Kernel") -> list[tuple[str, str, str]]:
     """Returns name, value and meaning of each hyperparameter of the fitted kernel."""
     h = kernel.fitted.hyper
     shares = {name: f"{share:.0%}" for name, share in h.shares().items()}
@@ -152,7 +155,7 @@ def suggestions(kernel: Kernel) -> list[tuple[str, str, str]]:
     ]
 
 
-def _range(kernel: Kernel) -> str:
+def _range(kernel: "Kernel") -> str:
     ratio = exp(kernel.fitted.hyper.lengthscale) / kernel.median_distance
     carried = "; beyond the linear part little carries over from arm to arm" if ratio < SHORT else ""
     return f"{ratio:.2g} times the median distance between arms{carried}"
@@ -164,12 +167,12 @@ def _linear(share: float) -> str:
     return "a linear model will not do" if share < CURVED else "partly linear: keep both kernels, as auto-* does"
 
 
-def _features(kernel: Kernel) -> str:
+def _features(kernel: "Kernel") -> str:
     report = kernel.features
     if report.enough == report.n_features:
         return "all are needed"
     if report.losses.max() < CLEAR and report.enough == 1:
-        return "features hardly tell: none of them is clearly missed"
+        return "features say little: none of them is clearly missed"
     more = ", ..." if report.enough > MOST_NAMES else ""
     return f"so many explain as much as all: {', '.join(report.names[: report.enough][:MOST_NAMES])}{more}"
 
@@ -177,7 +180,7 @@ def _features(kernel: Kernel) -> str:
 DIMENSION = (
     "The effective dimension is the sum of e / (e + noise) over the eigenvalues e of the fitted kernel on the pairs: "
     "of so many independent quantities do they speak. What a feature is worth is measured at the fitted kernel, which "
-    "is not fitted anew."
+    "is not fitted again."
 )
 
 
@@ -198,7 +201,7 @@ def payoff_words(payoff: Payoff, n_users: int) -> list[str]:
     ]
 
 
-def console_lines(found: Diagnosis) -> Iterator[str]:
+def console_lines(found: "Diagnosis") -> Iterator[str]:
     """Yields the whole diagnosis as lines of text."""
     yield verdict(found)
     yield from found.missing

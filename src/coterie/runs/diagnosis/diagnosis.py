@@ -15,15 +15,16 @@ from coterie.models import History
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.sampling import PairSample
 from coterie.problems.recorded import can_ask_for_positives
+from coterie.runs.diagnosis.answers import verdict
 from coterie.runs.diagnosis.feature_value import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.graph_evidence import Fitted, fit_parts
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
-from coterie.runs.diagnosis.neighbourhoods import EvidenceSample, communities, look
-from coterie.runs.diagnosis.outcomes import Kind, Outcomes, outcomes_of
-from coterie.runs.diagnosis.payoff import Payoff, simulate
+from coterie.runs.diagnosis.outcomes import Kind, Outcomes, communities, look, outcomes_of
+from coterie.runs.diagnosis.payoff import Payoff, Simulation, simulate
 
 AT_ONCE = 1_000  # pairs for eigenvalues and features
-SIM_USERS, SIM_COMMUNITIES, SIM_ARMS, SIM_ROUNDS, SIM_TRUTHS, SIM_CANDIDATES = 40, 4, 100, 1_000, 48, 10
+SIM_ROUNDS = 1_000
+USUAL = Simulation()
 
 
 Question: TypeAlias = Literal["liked", "rewards"]
@@ -90,6 +91,9 @@ class Diagnosis:
     missing: list[str]
     seed: int
 
+    def __str__(self) -> str:
+        return f"Diagnosis of {self.name}: {verdict(self)}"
+
     def figures(self) -> dict[str, Any]:
         """Returns every figure as plain values, for JSON."""
         return {
@@ -110,6 +114,7 @@ def diagnose(
     seed: int = 0,
     n_rewirings: int | None = None,
     rounds: int = SIM_ROUNDS,
+    simulation: Simulation = USUAL,
     say: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
     """Returns the diagnosis of a log.
@@ -120,6 +125,7 @@ def diagnose(
         seed: Fixes rewirings, sample, drawn zeros and simulation.
         n_rewirings: How many; none given means 99, and fewer beyond 70,000 edges.
         rounds: How many to simulate.
+        simulation: Of how many users, arms and truths.
         say: Called with what is being done.
     """
     if isinstance(log, str | Path):
@@ -130,7 +136,11 @@ def diagnose(
     if log.graph.n_edges:
         say(f"homophily: {count} rewirings of {log.graph.n_edges:,} edges")
     alike = homophily(log.graph, outcomes, count=count, seed=seed)
-    kernel, payoff = _kernel_and_payoff(log, outcomes, question, seed, rounds, say)
+    kernel = _kernel(log, outcomes, question, seed, say)
+    payoff = None
+    if kernel is not None and log.graph.n_edges:
+        say(f"pay-off: {simulation.n_truths} truths, {rounds:,} rounds each, with and without the graph")
+        payoff = _payoff(log, kernel.fitted, outcomes, simulation, seed, rounds)
     return Diagnosis(
         name=name,
         kind=outcomes.kind,
@@ -160,41 +170,30 @@ def _missing(log: Log, alike: list[Alike]) -> list[str]:
     missing = []
     if not log.graph.n_edges:
         missing.append(
-            "There are no edges: whether friends are alike, what the graph adds and when it pays off cannot be told. "
+            "There are no edges: whether friends are alike, what the graph adds and when it pays off cannot be said. "
             "Add them to the table edges."
         )
     elif not any(each.name == "shared" for each in alike):
-        missing.append("There are too few edges to rewire, so homophily cannot be told.")
+        missing.append("There are too few edges to rewire, so homophily is not known.")
     elif all((each.rewired == each.observed).all() for each in alike):
-        missing.append(
-            "No edge can be rewired without joining two who are joined already, so homophily cannot be told."
-        )
+        missing.append("No edge can be rewired without joining two who are joined already, so homophily is not known.")
     if not log.n_features:
         missing.append(
-            "Arms have no features: evidence, hyperparameters, effective dimension and pay-off cannot be told; only "
+            "Arms have no features: evidence, hyperparameters, effective dimension and pay-off cannot be said; only "
             "homophily can. Add columns of numbers to the table arms."
         )
     elif isinstance(log.arms, ArmPool) and np.ptp(log.arms.features, axis=0).max() == 0:
-        missing.append("All arms have the same features: nothing tells one from another. Check the table arms.")
+        missing.append("All arms have the same features: no two can be distinguished. Check the table arms.")
     return missing
 
 
-def _kernel_and_payoff(
-    log: Log, outcomes: Outcomes, question: Question, seed: int, rounds: int, say: Callable[[str], None]
-) -> tuple[Kernel | None, Payoff | None]:
+def _kernel(log: Log, outcomes: Outcomes, question: Question, seed: int, say: Callable[[str], None]) -> Kernel | None:
+    """Returns what the fitted kernel says; none where arms have no features."""
     if not isinstance(log.arms, ArmPool):
-        return None, None
+        return None
     context = FitContext(log.graph, log.arms, seed=seed)
     seen = look(log, outcomes, seed=seed, liked=question == "liked")
     say(f"evidence: {len(seen.history):,} pairs of {seen.n_users:,} users")
-    kernel = _kernel(context, seen, log.arms)
-    if not log.graph.n_edges:
-        return kernel, None
-    say(f"pay-off: {SIM_TRUTHS} truths, {rounds:,} rounds each, with and without the graph")
-    return kernel, _payoff(log, context, kernel.fitted, outcomes, seed, rounds)
-
-
-def _kernel(context: FitContext, seen: EvidenceSample, arms: ArmPool) -> Kernel:
     fitted = fit_parts(context, seen)
     sampled = Sampled.of(context, seen.history, seen.together(AT_ONCE), fitted.centre)
     means, counts = seen.history.mean_array(), seen.history.count_array()
@@ -208,30 +207,32 @@ def _kernel(context: FitContext, seen: EvidenceSample, arms: ArmPool) -> Kernel:
         median_distance=context.median_distance,
         reward_var=scatter / float(counts.sum()),
         eigenvalues=sampled.eigenvalues(fitted.hyper),
-        features=feature_report(sampled, fitted.hyper, arms),
+        features=feature_report(sampled, fitted.hyper, log.arms),
     )
 
 
-def _payoff(log: Log, context: FitContext, fitted: Fitted, outcomes: Outcomes, seed: int, rounds: int) -> Payoff:
+def _payoff(log: Log, fitted: Fitted, outcomes: Outcomes, simulation: Simulation, seed: int, rounds: int) -> Payoff:
     """Returns what comes of rounds with some communities of users and some of the arms that events have."""
+    assert isinstance(log.arms, ArmPool)
     rng = np.random.default_rng([seed, 1])
-    users = communities(log.graph, SIM_USERS, SIM_COMMUNITIES, rng)
-    arms = rng.permutation(np.unique(outcomes.arm))[:SIM_ARMS]
+    users = communities(log.graph, simulation.n_users, simulation.n_communities, rng)
+    arms = rng.permutation(np.unique(outcomes.arm))[: simulation.n_arms]
     one_each = History()
     for arm in arms.tolist():
         one_each.add(arm, int(users[0]), arm, 0.0)
     sample = PairSample(users, np.arange(len(arms)), np.zeros(len(arms), dtype=np.intp))
+    context = FitContext(log.graph, log.arms, seed=seed)
     kernel = context.sampled_evidence(one_each, sample).parts.kernel(fitted.hyper)
-    shown = int(np.clip(_shown(log), min(2, len(arms)), len(arms)))
-    noise_var = fitted.hyper.noise_var
-    return simulate(kernel, noise_var, rounds=rounds, n_candidates=shown, n_truths=SIM_TRUTHS, seed=seed)
+    shown = int(np.clip(_shown(log, simulation.n_candidates), min(2, len(arms)), len(arms)))
+    noise_var, n_truths = fitted.hyper.noise_var, simulation.n_truths
+    return simulate(kernel, noise_var, rounds=rounds, n_candidates=shown, n_truths=n_truths, seed=seed)
 
 
-def _shown(log: Log) -> int:
-    """Returns how many candidates an event has on average where they were logged, else ten."""
+def _shown(log: Log, otherwise: int) -> int:
+    """Returns how many candidates an event has on average where they were logged."""
     lists = log.events.candidates
     lengths = lists.lengths[lists.lengths > 0] if lists is not None else np.zeros(0)
-    return round(float(lengths.mean())) if len(lengths) else SIM_CANDIDATES
+    return round(float(lengths.mean())) if len(lengths) else otherwise
 
 
 def _alike_figures(each: Alike) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the fitted kernel says of the arms: of how many quantities the rewards speak, and which features tell."""
+"""What the fitted kernel says of the arms: its effective dimension, and which features are informative."""
 
 from dataclasses import dataclass, replace
 from math import log
@@ -27,9 +27,9 @@ class FeatureReport:
 
     Attributes:
         n_features: How many there are.
-        names: The features looked at, the most telling first.
+        names: The features looked at, the most informative first.
         losses: By how much the log evidence falls without each.
-        kept: Numbers of the most telling features.
+        kept: Numbers of the most informative features.
         kept_losses: By how much it falls with only so many.
     """
 
@@ -41,7 +41,7 @@ class FeatureReport:
 
     @property
     def enough(self) -> int:
-        """How many of the most telling features explain the rewards as well as all, within what is clear."""
+        """How many of the most informative features explain the rewards as well as all, within what is clear."""
         return next(count for count, loss in zip(self.kept, self.kept_losses, strict=True) if loss < CLEAR)
 
 

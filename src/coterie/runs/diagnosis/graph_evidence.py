@@ -11,11 +11,14 @@ from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import THOROUGH, Prior, fit
 from coterie.policies.auto.statistics import centre_and_variance
-from coterie.runs.diagnosis.neighbourhoods import EvidenceSample
+from coterie.runs.diagnosis.outcomes import EvidenceSample
 
 FIRST_BLOCKS = 1  # from which the climb starts
 CLIMBS, WORTH_ANOTHER, FAR = 3, 0.5, 3.0
-FIRM = {"lengthscale": 0.35, "noise": 1.0}  # spreads of the prior where pairs seen once tell noise from short range
+FIRM = {
+    "lengthscale": 0.35,
+    "noise": 1.0,
+}  # spreads of the prior where pairs seen once cannot separate noise from short range
 CLEAR = 3.0  # a difference of log evidence that is called clear: odds of twenty to one
 
 
@@ -77,7 +80,7 @@ def firm_prior(prior: Prior) -> Prior:
     """Returns the prior with less room for length-scale and noise.
 
     Most pairs of a log are there once. Then a length-scale shorter than any distance between arms explains what noise
-    would, and nobody could tell them apart.
+    would, and the two cannot be separated.
     """
     narrower = {name: min(getattr(prior.spread, name), spread) for name, spread in FIRM.items()}
     return replace(prior, spread=prior.spread._replace(**narrower))
@@ -112,11 +115,11 @@ def _at_least(
     whole: Explaining, prior: Prior, best: Hyper, fits: Mapping[str, Hyper], values: Mapping[str, float]
 ) -> Hyper:
     """Returns the best fit; where a kernel that lacks a part came higher, the climb goes on from there."""
-    ahead = max(values, key=values.__getitem__)
-    if values[ahead] <= _value(whole, best):
+    higher = max(values, key=values.__getitem__)
+    if values[higher] <= _value(whole, best):
         return best
-    low = prior.bounds()[Hyper._fields.index(ahead)][0]
-    again = _climbed(whole, prior, fits[ahead]._replace(**{ahead: low / 2 + getattr(prior.centre, ahead) / 2}))
+    low = prior.bounds()[Hyper._fields.index(higher)][0]
+    again = _climbed(whole, prior, fits[higher]._replace(**{higher: low / 2 + getattr(prior.centre, higher) / 2}))
     return max(best, again, key=lambda hyper: _value(whole, hyper))
 
 

@@ -13,6 +13,17 @@ from coterie.policies.rules.scores import ucb
 CLEARLY = 2.0  # standard errors
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Simulation:
+    """What is simulated: so many users of a few communities, arms, truths, and candidates where none were logged."""
+
+    n_users: int = 40
+    n_communities: int = 4
+    n_arms: int = 100
+    n_truths: int = 48
+    n_candidates: int = 10
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Payoff:
     """What UCB earned with and without the graph, in rounds that were simulated.
@@ -43,7 +54,7 @@ class Payoff:
 
     @property
     def ahead(self) -> Floats:
-        """By how much the graph is ahead, the mean over truths, round by round."""
+        """By how much more was earned with the graph, the mean over truths, round by round."""
         return np.asarray((self.with_graph - self.without).mean(axis=0))
 
     @property

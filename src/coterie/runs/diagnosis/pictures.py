@@ -10,8 +10,18 @@ from coterie.runs.diagnosis.diagnosis import Diagnosis, Kernel
 from coterie.runs.diagnosis.graph_evidence import CLEAR
 from coterie.runs.diagnosis.homophily import Alike
 from coterie.runs.diagnosis.payoff import CLEARLY, Payoff
-from coterie.runs.report.figures import Picture
-from coterie.runs.report.style import BLUE, DARK, GREEN, LIGHT, VERMILLION, finish, new_figure, plain, save_figure
+from coterie.runs.report.style import (
+    BLUE,
+    DARK,
+    GREEN,
+    LIGHT,
+    VERMILLION,
+    Picture,
+    finish,
+    new_figure,
+    plain,
+    save_picture,
+)
 
 COLOURS = {"graph": BLUE, "own": VERMILLION, "common": GREEN}
 MOST_BARS = 12
@@ -29,22 +39,22 @@ def draw_diagnosis(found: Diagnosis, folder: Path) -> dict[str, Picture]:
     if found.alike:
         caption = "Grey: graphs of the same degrees, rewired at random. Blue: the log's own graph."
         title = "Linked users against rewirings"
-        out["homophily"] = _saved(draw_homophily(found.alike), folder / "homophily", title, caption)
+        out["homophily"] = save_picture(draw_homophily(found.alike), folder / "homophily", title, caption)
     if (kernel := found.kernel) is not None:
-        caption = "The kernel is fitted to the sample, and anew without each part."
-        out["evidence"] = _saved(draw_evidence(kernel), folder / "evidence", "Graph, own and common", caption)
+        caption = "The kernel is fitted to the sample, and again without each part."
+        out["evidence"] = save_picture(draw_evidence(kernel), folder / "evidence", "Graph, own and common", caption)
         caption = (
-            "Left and middle: at the fitted kernel, which is not fitted anew; below the dotted line nothing clear is "
+            "Left and middle: at the fitted kernel, which is not fitted again; below the dotted line nothing clear is "
             "lost. Right: eigenvalues above the dotted line stand out from the noise; red: the effective dimension, "
             f"{kernel.effective_dim:.0f}."
         )
         title = "Features and effective dimension"
-        out["features"] = _saved(draw_features(kernel), folder / "features", title, caption)
+        out["features"] = save_picture(draw_features(kernel), folder / "features", title, caption)
     if (payoff := found.payoff) is not None:
         line = "" if payoff.pays_from is None else f"; green: round {payoff.pays_from:,}, from which it stays above 0"
         caption = f"Means over {payoff.n_truths} truths; the band on the right has two standard errors{line}."
         title = "With and without the graph, simulated"
-        out["payoff"] = _saved(draw_payoff(payoff), folder / "payoff", title, caption)
+        out["payoff"] = save_picture(draw_payoff(payoff), folder / "payoff", title, caption)
     return out
 
 
@@ -119,7 +129,7 @@ def draw_features(kernel: Kernel) -> Any:
     left.barh([plain(name) for name, _ in shown], [loss for _, loss in shown], color=BLUE, height=0.6)
     left.invert_yaxis()
     left.tick_params(axis="y", labelsize=8)
-    finish(left, title="The most telling features", xlabel="log evidence lost without it")
+    finish(left, title="The most informative features", xlabel="log evidence lost without it")
     left.grid(visible=False)
     _draw_kept(middle, kernel)
     _draw_eigenvalues(right, kernel)
@@ -136,7 +146,7 @@ def _draw_kept(axes: Any, kernel: Kernel) -> None:
         axes.set_yscale("symlog", linthresh=10)
     axes.set_ylim(min(-2.0, 1.3 * low), (3 if high > LINEAR_UP_TO else 1.15) * max(high, 2 * CLEAR))
     axes.set_xticks(places, [str(count) for count in report.kept])
-    finish(axes, title="How many features do", xlabel="features kept, the most telling", ylabel="log evidence lost")
+    finish(axes, title="How many features do", xlabel="features kept, the most informative", ylabel="log evidence lost")
 
 
 def _draw_eigenvalues(axes: Any, kernel: Kernel) -> None:
@@ -168,8 +178,3 @@ def draw_payoff(payoff: Payoff) -> Any:
         right.axvline(payoff.pays_from, color=GREEN, linewidth=1.6)
     finish(right, title="How far ahead the graph is", xlabel="round", ylabel="reward more")
     return figure
-
-
-def _saved(figure: Any, stem: Path, title: str, caption: str) -> Picture:
-    png, svg = save_figure(figure, stem)
-    return Picture(title=title, png=png, svg=svg, caption=caption)

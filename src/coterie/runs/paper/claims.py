@@ -62,9 +62,9 @@ def judge_controls(summaries: Summaries) -> list[Record]:
     for control, words in CONTROLS.items():
         places = _against(summaries, control)
         if any(places.values()):
-            told = "; ".join(f"{outcome}: {', '.join(each) or 'nowhere'}" for outcome, each in places.items())
+            cases = "; ".join(f"{outcome}: {', '.join(each) or 'nowhere'}" for outcome, each in places.items())
             claim = f"Against {words} ({control}; in brackets its regret over lk-gp-ucb's)"
-            found.append(finding(claim, None, f"{told}."))
+            found.append(finding(claim, None, f"{cases}."))
     return found
 
 
@@ -85,21 +85,21 @@ def judge_pilot(summaries: Summaries) -> str:
 
 
 def _against(summaries: Summaries, control: str) -> dict[str, list[str]]:
-    """Returns the worlds where lk-gp-ucb is clearly ahead of a control, level with it, and clearly behind it."""
+    """Returns the worlds where lk-gp-ucb clearly has less regret than a control, about the same, and clearly more."""
     out: dict[str, list[str]] = {
         "lk-gp-ucb clearly has less regret": [],
         "no clear difference": [],
         "the control clearly has less regret": [],
     }
-    ahead, level, behind = out.values()
+    less, level, more = out.values()
     for regime in [each for each in WITH_CONTROLS if each in summaries]:
         summary = summaries[regime]
         for world in [each for each in summary.worlds if control in summary.policies(each)]:
             place = f"{regime} {world} ({_ratio(summary, world, control, 'lk-gp-ucb'):.2f})"
             if _less(summary, world, "lk-gp-ucb", control):
-                ahead.append(place)
+                less.append(place)
             else:
-                (behind if _less(summary, world, control, "lk-gp-ucb") else level).append(place)
+                (more if _less(summary, world, control, "lk-gp-ucb") else level).append(place)
     return out
 
 
@@ -124,15 +124,15 @@ def _nine(summaries: Summaries) -> Iterator[tuple[str, StudySummary, str]]:
 
 
 def _robust(summaries: Summaries) -> Record:
-    told, held = [], 0
+    cases, held = [], 0
     for place, summary, world in _nine(summaries):
         best = summary.ranked(world, EIGHT)[0]
         ratios = [_ratio(summary, world, each, best) for each in OURS]
         held += max(ratios) <= NEAR
-        told.append(f"{place} {ratios[0]:.2f} and {ratios[1]:.2f}")
+        cases.append(f"{place} {ratios[0]:.2f} and {ratios[1]:.2f}")
     rule = f"Regret of LK-GP-UCB and of LK-GP-TS over the best of the paper's eight (called robust up to {NEAR:g})"
     claim = "LK-GP-UCB and LK-GP-TS are robust in all nine environments"
-    return finding(claim, verdict_of(held, 9), f"{rule}: {', '.join(told)}; both in {held} of 9.")
+    return finding(claim, verdict_of(held, 9), f"{rule}: {', '.join(cases)}; both in {held} of 9.")
 
 
 def _better_than_coop(summaries: Summaries) -> Record:
@@ -141,20 +141,20 @@ def _better_than_coop(summaries: Summaries) -> Record:
         ratios[place] = _ratio(summary, world, "coop-kernel-ucb", "lk-gp-ucb")
         clear += _less(summary, world, "lk-gp-ucb", "coop-kernel-ucb")
     held = sum(ratio > 1 for ratio in ratios.values())
-    told = ", ".join(f"{place} {ratio:.2f}" for place, ratio in ratios.items())
-    evidence = f"Regret of Coop-KernelUCB over LK-GP-UCB's: {told}; above 1 in {held} of 9, clearly in {clear}."
+    cases = ", ".join(f"{place} {ratio:.2f}" for place, ratio in ratios.items())
+    evidence = f"Regret of Coop-KernelUCB over LK-GP-UCB's: {cases}; above 1 in {held} of 9, clearly in {clear}."
     return finding("LK-GP-UCB is consistently better than Coop-KernelUCB", verdict_of(held, 9), evidence)
 
 
 def _beats_most(summary: StudySummary) -> Record:
-    held, told = 0, []
+    held, cases = 0, []
     for world in LEVELS:
         beaten = {each: [other for other in BASELINES if _less(summary, world, each, other)] for each in OURS}
         held += sum(len(others) > len(BASELINES) / 2 for others in beaten.values())
         counts = ", ".join(f"{each} {summary.mean(world, each):.0f} ({len(beaten[each])} of 6)" for each in OURS)
-        told.append(f"{world}: {counts}; baselines {_means(summary, world, summary.ranked(world, BASELINES))}")
+        cases.append(f"{world}: {counts}; baselines {_means(summary, world, summary.ranked(world, BASELINES))}")
     claim = "In the linear worlds LK-GP-UCB and LK-GP-TS beat most baselines with clear gaps"
-    evidence = f"In brackets how many baselines are clearly beaten. {'. '.join(told)}. {_tuned_ridge(summary)}"
+    evidence = f"In brackets how many baselines are clearly beaten. {'. '.join(cases)}. {_tuned_ridge(summary)}"
     return finding(claim, verdict_of(held, 2 * len(LEVELS)), evidence.strip())
 
 
@@ -169,17 +169,17 @@ def _tuned_ridge(summary: StudySummary) -> str:
 def _top(claim: str, summary: StudySummary, worlds: list[str]) -> Record:
     orders = {world: summary.ranked(world, EIGHT) for world in worlds}
     held = sum(set(order[:2]) == set(OURS) for order in orders.values())
-    told = "; ".join(f"{world}: {_means(summary, world, order[:4])}" for world, order in orders.items())
-    return finding(claim, verdict_of(held, len(worlds)), f"The four least of the paper's eight: {told}.")
+    cases = "; ".join(f"{world}: {_means(summary, world, order[:4])}" for world, order in orders.items())
+    return finding(claim, verdict_of(held, len(worlds)), f"The four least of the paper's eight: {cases}.")
 
 
 def _ours_sublinear(summary: StudySummary) -> Record:
     growth = {world: [summary.growth(world, each) for each in OURS] for world in LEVELS}
     held = sum(max(values) <= SUBLINEAR for values in growth.values())
-    told = "; ".join(f"{world}: {first:.2f} and {second:.2f}" for world, (first, second) in growth.items())
+    cases = "; ".join(f"{world}: {first:.2f} and {second:.2f}" for world, (first, second) in growth.items())
     claim = "In the representer worlds LK-GP-UCB and LK-GP-TS have sublinear regret"
     rule = f"Exponent g of regret ~ t^g over the second half (called sublinear up to {SUBLINEAR:g})"
-    return finding(claim, verdict_of(held, len(LEVELS)), f"{rule}: {told}.")
+    return finding(claim, verdict_of(held, len(LEVELS)), f"{rule}: {cases}.")
 
 
 def _others_linear(summary: StudySummary) -> Record:
@@ -187,12 +187,12 @@ def _others_linear(summary: StudySummary) -> Record:
     counts = {bar: [sum(g > bar for g in each.values()) for each in growth.values()] for bar in (0.75, SUBLINEAR, 0.95)}
     held = sum(count > len(BASELINES) / 2 for count in counts[SUBLINEAR])
     swing = "; ".join(f"above {bar:g}: {', '.join(map(str, each))} of 6" for bar, each in counts.items())
-    told = "; ".join(
+    cases = "; ".join(
         f"{world}: " + ", ".join(f"{k} {v:.2f}" for k, v in each.items()) for world, each in growth.items()
     )
     claim = "In the representer worlds most baselines hardly achieve sublinear regret"
     evidence = (
-        f"Exponents: {told}. By the bar that is set, at the three levels: {swing}; the verdict is at {SUBLINEAR:g}."
+        f"Exponents: {cases}. By the bar that is set, at the three levels: {swing}; the verdict is at {SUBLINEAR:g}."
     )
     return finding(claim, verdict_of(held, len(LEVELS)), evidence)
 
@@ -234,9 +234,11 @@ def _least_at_every_n(summary: StudySummary, reading: str) -> Record:
     orders = {world: summary.ranked(world, EIGHT)[:2] for world in summary.worlds}
     least = sum(order[0] == "lk-gp-ucb" for order in orders.values())
     beaten = sum(any(_less(summary, world, each, "lk-gp-ucb") for each in EIGHT) for world in orders)
-    told = "; ".join(f"{world}: {_means(summary, world, order)}" for world, order in orders.items())
+    cases = "; ".join(f"{world}: {_means(summary, world, order)}" for world, order in orders.items())
     grade = 2 if least == len(orders) else 0 if beaten == len(orders) else 1
     claim = f"LK-GP-UCB has the least regret of the eight at every n ({reading})"
     return finding(
-        claim, verdict_of(grade, 2), f"The two least: {told}. It is clearly beaten at {beaten} of {len(orders)} sizes."
+        claim,
+        verdict_of(grade, 2),
+        f"The two least: {cases}. It is clearly beaten at {beaten} of {len(orders)} sizes.",
     )

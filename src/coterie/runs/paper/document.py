@@ -8,8 +8,8 @@ from coterie.problems import PRESET_NOTES
 from coterie.runs.paper.claims import judge, judge_controls, judge_pilot
 from coterie.runs.paper.experiments.experiment import Record
 from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, table_rows
-from coterie.runs.report.figures import Picture
 from coterie.runs.report.sheet import Section, write_page
+from coterie.runs.report.style import Picture
 from coterie.runs.report.tables import TextTable, markdown_table
 
 TITLE = "Reproduction: what holds of the paper"
@@ -28,10 +28,10 @@ COMPUTED = {
     "scaling": "Cost of each engine, and effective dimension by family of graphs",
 }
 FITTED = (
-    "The policies are fitted to the paper's figures too: those on kernels are told the world's length-scale, 1, where "
+    "The policies are fitted to the paper's figures too: those on kernels are given the world's length-scale, 1, where "
     "elsewhere they have the median; of the linear ones per-user-linucb has a ridge of 0.1 and the others 1."
 )
-TABLES = {  # title, preset, what is told of the policies
+TABLES = {  # title, preset, what is said of the policies
     "table-n-literal": ("Regret against n, read literally (medium level, noise 0.1, T = 3000)", "paper-literal", ""),
     "table-n": ("Regret against n, in the reading that gives the paper's numbers", "paper-table", FITTED),
 }
@@ -64,8 +64,8 @@ def answer(records: Mapping[str, Record]) -> str:
     if any(record.get("quick") for record in records.values()):
         return "A quick run, made small: it shows that everything runs, and nothing else. No claim is judged."
     found = [each["verdict"] for each in _findings(records)]
-    told = ", ".join(f"{found.count(verdict)} {_plural(verdict, found.count(verdict))}" for verdict in VERDICTS)
-    return f"Of {len(found)} claims {told}."
+    counts = ", ".join(f"{found.count(verdict)} {_plural(verdict, found.count(verdict))}" for verdict in VERDICTS)
+    return f"Of {len(found)} claims {counts}."
 
 
 def sections(records: Mapping[str, Record], pictures: Path) -> Iterator[Section]:
@@ -115,7 +115,7 @@ def _plural(verdict: str, count: int) -> str:
 def _how(records: Mapping[str, Record], studies: Mapping[str, StudySummary]) -> Section:
     trials = ", ".join(str(each) for each in sorted({each.record["trials"] for each in studies.values()}))
     versions: Mapping[str, str] = next((each.record["versions"] for each in studies.values()), {})
-    told = ", ".join(f"{name} {version}" for name, version in versions.items())
+    names = ", ".join(f"{name} {version}" for name, version in versions.items())
     minutes = sum(record.get("minutes", 0.0) for record in records.values())
     return Section(
         title="How it was made",
@@ -128,7 +128,7 @@ def _how(records: Mapping[str, Record], studies: Mapping[str, StudySummary]) -> 
             "users, candidates and noise. All studies have the same seed: worlds with the same settings in two of them "
             "(gp-draw medium, graphs er, coop-kernels medium, ablations literal, table-n-literal n=20) are the same "
             "trials, and no further evidence; a policy's label seeds its ties, and with them what its pilot chooses. "
-            f"Minutes it took in all: {minutes:.0f}. Versions: {told or '-'}.",
+            f"Minutes it took in all: {minutes:.0f}. Versions: {names or '-'}.",
             "Regret is the pseudo-regret: the best candidate's expected reward minus the chosen one's. x ± y is mean "
             'and standard error. "Clearly" means that the 95 % bootstrap interval of the paired difference leaves out '
             "zero. The paper leaves settings open and contradicts itself in places; the presets say which reading is "
@@ -165,23 +165,23 @@ def _cell(summary: StudySummary, world: str, policy: str) -> str:
 
 
 def _table_n(name: str, summary: StudySummary, pictures: Path) -> Iterator[Section]:
-    title, preset, told = TABLES[name]
+    title, preset, note = TABLES[name]
     if not all(f"n={size}" in summary.worlds for size in SIZES):
         return
     columns = ("policy", *(text for size in SIZES for text in (f"n={size}: ours", "the paper's", "ratio")))
     rest = [policy for policy in summary.policies("n=20") if policy not in PAPER]
-    note = "Mean ± standard error; the ratio is ours over the paper's."
+    below = "Mean ± standard error; the ratio is ours over the paper's."
     beside = finals(summary, rest)
     yield Section(
         title=title,
         paragraphs=[
-            f"{PRESET_NOTES[preset]} {told}".strip(),
+            f"{PRESET_NOTES[preset]} {note}".strip(),
             "Widths and lambda_base are tuned at n = 20 and frozen. The random policy's regret falls with n as well: "
             "the world itself gets flatter, so a fall with n is not learning.",
         ],
         pictures=_study_pictures(name, summary, pictures),
         tables=[
-            TextTable(title=title, columns=columns, rows=tuple(map(tuple, table_rows(summary))), note=note),
+            TextTable(title=title, columns=columns, rows=tuple(map(tuple, table_rows(summary))), note=below),
             beside,
         ],
         commands=["coterie reproduce table-n"],

@@ -108,7 +108,7 @@ def _compute(name: str, out: Path, *, quick: bool) -> None:
             record = COMPUTED[name].run(quick, lambda line: say(f"{name}: {line}"))
         record["quick"], record["minutes"] = quick, round((monotonic() - start) / 60, 2)
     drawn = COMPUTED[name].draw(record, out / "pictures")
-    record["pictures"] = [{"title": title, "stem": Path(stem).name, "caption": text} for title, stem, text in drawn]
+    record["pictures"] = [{"title": each.title, "stem": each.png.stem, "caption": each.caption} for each in drawn]
     _write(path, record)
 
 

@@ -1,7 +1,6 @@
 """The pictures of a study: regret over the rounds and at the end; on logs, reward over the rounds and by visits."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.runs.report.regret import contenders, final_regrets
 from coterie.runs.report.reward import by_rate, by_visit, over_time
-from coterie.runs.report.style import Look, finish, looks, new_figure, plain, save_figure
+from coterie.runs.report.style import Look, Picture, finish, looks, new_figure, plain, save_picture
 from coterie.runs.report.tables import ordered
 from coterie.runs.report.trial_means import FEWEST
 from coterie.runs.results import LogResults, Results
@@ -23,20 +22,10 @@ LABEL_GAP = 0.055  # the height of a label as a share of the axis
 WIDTHS = {1: 8.0, 2: 9.5, 3: 11.0}  # in inches, by panels in a row
 SMALL = 8.5
 FAR_UP = 1.5  # times the largest regret of the others
-MOST_OTHERS = 5  # beside the reference on its graphs, popularity and chance: more lines cannot be told apart
+MOST_OTHERS = 5  # beside the reference on its graphs, popularity and chance: more lines cannot be distinguished
 SPREAD_OUT = 8.0  # from the least to the largest regret: beyond it a linear axis shows the best as one dot
 
 Curve = Callable[[LogResults, str], tuple[Array, Array]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Picture:
-    """A picture in two files, with what it is called and how to read it."""
-
-    title: str
-    png: Path
-    svg: Path
-    caption: str
 
 
 def draw_regrets(results: Results, folder: Path) -> list[Picture]:
@@ -48,8 +37,8 @@ def draw_regrets(results: Results, folder: Path) -> list[Picture]:
     over_rounds = f"Mean cumulative regret over {trials}{band}. {_cut(results)}"
     at_end = f"Mean final regret over {trials}{interval}, the best on top{_scales(results)}."
     return [
-        _picture("Regret over the rounds", draw_curves(results), folder / "regret", over_rounds),
-        _picture("Regret at the end", draw_finals(results), folder / "final-regret", at_end),
+        save_picture(draw_curves(results), folder / "regret", "Regret over the rounds", over_rounds),
+        save_picture(draw_finals(results), folder / "final-regret", "Regret at the end", at_end),
     ]
 
 
@@ -70,11 +59,6 @@ def _cut(results: Results) -> str:
     cut = [world for world in results.worlds if _top(results, world, contenders(results, world)) is not None]
     leaves = f" In {', '.join(cut)} the random policy is far above the others and leaves the panel." if cut else ""
     return f"Lower is better.{leaves}"
-
-
-def _picture(title: str, figure: Any, stem: Path, caption: str) -> Picture:
-    png, svg = save_figure(figure, stem)
-    return Picture(title=title, png=png, svg=svg, caption=caption)
 
 
 def _trials(results: Results) -> str:
@@ -241,7 +225,7 @@ def draw_rewards(results: Results, folder: Path) -> list[Picture]:
         ),
     )
     return [
-        _picture(title, _reward_panels(results, kept, curve, x, y), folder / stem, f"{caption}{rest}")
+        save_picture(_reward_panels(results, kept, curve, x, y), folder / stem, title, f"{caption}{rest}")
         for title, stem, curve, x, y, caption in drawn
     ]
 

@@ -207,7 +207,7 @@ def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
         case -1:
             return f"the graph hurt {policy}: {rates} ({size})"
         case _:
-            return f"the graph made no difference to {policy} that could be told from chance: {rates} ({size})"
+            return f"the graph made no difference to {policy} beyond chance: {rates} ({size})"
 
 
 def direction(gap: TrialMean) -> int:

@@ -7,7 +7,7 @@ from html import escape
 from importlib.resources import files
 from pathlib import Path
 
-from coterie.runs.report.figures import Picture
+from coterie.runs.report.style import Picture
 from coterie.runs.report.tables import TextTable
 
 SHORT_TABLE = 30  # rows that fit on a printed page

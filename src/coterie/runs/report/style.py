@@ -3,6 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from coterie.errors.extras import require_extra
 
 Look = dict[str, Any]
 
-# Okabe and Ito's colours and Tol's muted ones: told apart in colour-blind vision. Dashes and markers tell them apart in
+# Okabe and Ito's colours and Tol's muted ones: distinct in colour-blind vision. Dashes and markers distinguish them in
 # grey, where many have to share a lightness.
 BLUE, SKY, VERMILLION, GREEN, PINK, ORANGE = "#0072B2", "#56B4E9", "#D55E00", "#009E73", "#CC79A7", "#E69F00"
 BLACK, WINE, INDIGO, OLIVE, TEAL, BROWN = "#000000", "#882255", "#332288", "#999933", "#44AA99", "#661100"
@@ -146,6 +147,22 @@ def finish(axes: Any, *, title: str = "", xlabel: str = "", ylabel: str = "") ->
     axes.set_ylabel(ylabel)
     axes.spines[["top", "right"]].set_visible(False)
     axes.grid(axis="y", color="#dddddd", linewidth=0.6)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Picture:
+    """A picture in two files, with what it is called and how to read it."""
+
+    title: str
+    png: Path
+    svg: Path
+    caption: str
+
+
+def save_picture(figure: Any, stem: Path, title: str, caption: str) -> Picture:
+    """Returns the picture of a figure, written as PNG and SVG."""
+    png, svg = save_figure(figure, stem)
+    return Picture(title=title, png=png, svg=svg, caption=caption)
 
 
 def save_figure(figure: Any, stem: Path) -> list[Path]:

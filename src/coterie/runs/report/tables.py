@@ -125,7 +125,7 @@ def rank_table(studies: Sequence[Results]) -> TextTable:
     rows = [(each.policy, f"{each.mean_rank:.2f}", str(each.wins), str(each.n_trials)) for each in ranks(studies)]
     note = (
         "Over all trials of all worlds that a policy played. It wins a trial if no other had less regret. "
-        "Policies that are told the truth are not ranked."
+        "Policies that know the truth are not ranked."
     )
     return TextTable(title="Ranks", columns=("policy", "mean rank", "wins", "trials"), rows=tuple(rows), note=note)
 

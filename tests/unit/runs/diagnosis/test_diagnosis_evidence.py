@@ -12,7 +12,7 @@ from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.prior import Prior
 from coterie.runs.diagnosis.graph_evidence import CLEAR, Fitted, Without, firm_prior, fit_parts, handed
-from coterie.runs.diagnosis.neighbourhoods import (
+from coterie.runs.diagnosis.outcomes import (
     BALL_PAIRS,
     BALLS,
     BLOCKS,
@@ -20,8 +20,8 @@ from coterie.runs.diagnosis.neighbourhoods import (
     communities,
     look,
     neighbourhoods,
+    outcomes_of,
 )
-from coterie.runs.diagnosis.outcomes import outcomes_of
 from planted import planted_log, with_users_permuted
 
 

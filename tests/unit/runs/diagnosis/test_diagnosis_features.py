@@ -11,8 +11,7 @@ from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import Prior
 from coterie.runs.diagnosis.feature_value import FeatureReport, Sampled, effective_dimension, feature_report
-from coterie.runs.diagnosis.neighbourhoods import look
-from coterie.runs.diagnosis.outcomes import outcomes_of
+from coterie.runs.diagnosis.outcomes import look, outcomes_of
 from planted import planted_log
 
 LOW = log(0.1)

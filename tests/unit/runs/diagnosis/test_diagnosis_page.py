@@ -1,8 +1,8 @@
 """The whole diagnosis: its words, its pictures, its page and its command say what was found."""
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from math import exp
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from coterie.__main__ import main
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import Log, Ragged, load_lastfm, write_log
-from coterie.runs.diagnosis import Diagnosis, diagnose, diagnosis
+from coterie.runs.diagnosis import Diagnosis, diagnosis
 from coterie.runs.diagnosis.answers import (
     console_lines,
     evidence_words,
@@ -26,17 +26,13 @@ from coterie.runs.diagnosis.answers import (
 )
 from coterie.runs.diagnosis.homophily import Alike
 from coterie.runs.diagnosis.page import write_diagnosis
+from coterie.runs.diagnosis.payoff import Simulation
 from coterie.runs.diagnosis.pictures import draw_evidence, draw_features, draw_homophily, draw_payoff
 from originals import real
 from planted import planted_log, with_users_permuted
 
-
-@pytest.fixture(scope="module", autouse=True)
-def _few_truths() -> Iterator[None]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(diagnosis, "SIM_TRUTHS", 6)
-        patch.setattr(diagnosis, "SIM_USERS", 20)
-        yield
+FEW = Simulation(n_users=20, n_truths=6)
+diagnose = partial(diagnosis.diagnose, simulation=FEW)
 
 
 def small() -> Log:
@@ -62,9 +58,15 @@ def test_a_planted_graph_looks_worth_it(found: Diagnosis) -> None:
     assert [each.p_value for each in found.alike] == [1 / 40] * 3
 
 
-def test_nothing_speaks_for_a_permuted_one() -> None:
+def test_in_a_line_it_is_its_verdict(found: Diagnosis) -> None:
+    assert str(found) == f"Diagnosis of planted: {verdict(found)}"
+
+
+def test_there_is_no_evidence_for_a_permuted_one() -> None:
     dealt = diagnose(with_users_permuted(small(), seed=2), n_rewirings=19, rounds=5)
-    assert verdict(dealt).startswith("Nothing speaks for the graph: linked users are no more alike than by chance")
+    assert verdict(dealt).startswith(
+        "There is no evidence for the graph: linked users are no more alike than by chance"
+    )
 
 
 def test_the_same_seed_gives_the_same_figures(found: Diagnosis) -> None:
@@ -111,7 +113,7 @@ def test_features_that_hardly_tell_are_called_so(found: Diagnosis) -> None:
     assert found.kernel is not None
     report = replace(found.kernel.features, losses=np.array([1.0, 0.5, 0.0]), kept_losses=np.array([2.0, 1.0, 0.0]))
     kernel = replace(found.kernel, features=report)
-    assert ("features", "1 of 3", "features hardly tell: none of them is clearly missed") in suggestions(kernel)
+    assert ("features", "1 of 3", "features say little: none of them is clearly missed") in suggestions(kernel)
     assert [draw_features(each).axes[1].get_yscale() for each in (kernel, found.kernel)] == ["linear", "symlog"]
 
 
@@ -130,7 +132,7 @@ def test_homophily_without_evidence_is_not_clear(found: Diagnosis) -> None:
     assert verdict(replace(found, kernel=weak)).startswith("The graph may help, not clearly")
     faint = [Alike(name="lift", observed=1.05, rewired=np.full(39, 1.0))]
     told = verdict(replace(found, kernel=weak, alike=faint))
-    assert told.startswith("Little speaks for the graph: linked users share 1.05 times what rewired ones do")
+    assert told.startswith("There is little evidence for the graph: linked users share 1.05 times what rewired ones do")
     opinions = [Alike(name="opinions", observed=0.25, rewired=np.full(39, 0.01))]
     told = verdict(replace(found, kernel=weak, alike=opinions))
     assert told.startswith(
@@ -245,9 +247,9 @@ def test_what_cannot_be_told_of_odd_logs_is_said() -> None:
 def test_as_many_candidates_are_shown_as_were_logged() -> None:
     log = small()
     lists = Ragged.of([[int(arm), (int(arm) + 1) % 30, (int(arm) + 2) % 30] for arm in log.events.arm])
-    shown = diagnosis._shown(replace(log, events=replace(log.events, candidates=lists)))
+    shown = diagnosis._shown(replace(log, events=replace(log.events, candidates=lists)), 10)
     assert shown == 3
-    assert diagnosis._shown(log) == 10
+    assert diagnosis._shown(log, 10) == 10
 
 
 def test_zeros_that_were_drawn_are_said() -> None:

@@ -14,18 +14,16 @@ from coterie.kernels import ArmPool, Green, SquaredExponential, joint_penalty, p
 from coterie.policies import Policy, TheoryWidth, make_policy
 from coterie.problems import World, sphere_pool
 from coterie.runs.paper.experiments.experiment import (
-    Drawn,
     Record,
     Report,
     finding,
     legend_below,
     log_axis,
-    saved,
     slope,
     span,
     verdict_of,
 )
-from coterie.runs.report.style import BLACK, finish, look, new_figure
+from coterie.runs.report.style import BLACK, Picture, finish, look, new_figure, save_picture
 from coterie.runs.trial import play
 
 POLICIES = ("lk-gp-ucb", "lk-gp-ts")
@@ -204,17 +202,17 @@ def _held(record: Record, name: str) -> Record:
 
 
 def _informative(record: Record) -> Record:
-    control, told = _of(record, CONTROL)["regret"], []
+    control, cases = _of(record, CONTROL)["regret"], []
     for name in POLICIES:
         line = _of(record, f"{name}, beta_t")
-        told.append(
+        cases.append(
             f"{name}: {line['bound'][-1] / line['trivial'][-1]:.3g} times T B_Delta, which no policy can exceed, and "
             f"{line['bound'][-1] / control[-1]:.3g} times the regret of a random policy"
         )
     return finding(
         f"What the bounds say at the scale of the experiments (T = {record['settings']['times'][-1]})",
         None,
-        f"The bound is, for {'; for '.join(told)}.",
+        f"The bound is, for {'; for '.join(cases)}.",
     )
 
 
@@ -232,7 +230,7 @@ def _tuned(record: Record) -> Record:
     )
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of measured regret and bound over time, one panel a policy."""
     settings = record["settings"]
     figure, panels = new_figure(9.5, 4.2, columns=len(POLICIES))
@@ -252,7 +250,9 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         "norm of the true f. T B_Delta bounds the regret of any policy whatever."
     )
     return [
-        saved(figure, folder / "theory-3-bounds", "Regret bounds of Theorems 3 and 4 beside measured regret", caption)
+        save_picture(
+            figure, folder / "theory-3-bounds", "Regret bounds of Theorems 3 and 4 beside measured regret", caption
+        )
     ]
 
 

@@ -11,19 +11,17 @@ from coterie.runs.paper.experiments import spectral
 from coterie.runs.paper.experiments.experiment import (
     MARKERS,
     SHADES,
-    Drawn,
     Record,
     Report,
     finding,
     legend_below,
     log_axis,
     mean_and_error,
-    saved,
     slope,
     span,
     verdict_of,
 )
-from coterie.runs.report.style import BLUE, VERMILLION, finish, new_figure
+from coterie.runs.report.style import BLUE, VERMILLION, Picture, finish, new_figure, save_picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,18 +96,18 @@ def _line(record: Record, noise_var: float) -> list[Record]:
 
 
 def _proportional(record: Record) -> Record:
-    told, rises = [], []
+    cases, rises = [], []
     for noise_var in record["settings"]["noise_vars"]:
         few = [cell for cell in _line(record, noise_var) if cell["n_clusters"] <= record["settings"]["n_users"] / 10]
         rises += list(np.diff([cell["dim"] for cell in few]) > 0)
         steep = slope([cell["n_clusters"] for cell in few], [cell["dim"] for cell in few])
-        told.append(f"{steep:.2f} at lambda = {noise_var:g} ({few[0]['dim']:.3g} to {few[-1]['dim']:.3g})")
+        cases.append(f"{steep:.2f} at lambda = {noise_var:g} ({few[0]['dim']:.3g} to {few[-1]['dim']:.3g})")
     most = few[-1]["n_clusters"]
     return finding(
         "The effective dimension counts the clusters: it is a soft proxy for k.",
         "holds partly" if all(rises) else "does not hold",
         f"From k = 1 to {most} it rises in {sum(rises)} of {len(rises)} steps, with a log-log slope of "
-        f"{'; '.join(told)}. A count of clusters would have slope 1, and begin at 1.",
+        f"{'; '.join(cases)}. A count of clusters would have slope 1, and begin at 1.",
     )
 
 
@@ -145,24 +143,24 @@ def _over_sizes(record: Record) -> list[tuple[str, Array, Array]]:
 def _falls(record: Record) -> Record:
     lines = [(name, dims) for name, dims, _ in _over_sizes(record) if name.startswith("k = 1,")]
     falls = [bool(step) for _, dims in lines for step in np.diff(dims) < 0]
-    told = "; ".join(f"{name}: {dims[0]:.3g} to {dims[-1]:.3g}" for name, dims in lines)
+    cases = "; ".join(f"{name}: {dims[0]:.3g} to {dims[-1]:.3g}" for name, dims in lines)
     return finding(
         "For T <= C n on a complete graph the effective dimension is O(1 / log T), slowly decreasing.",
         verdict_of(sum(falls), len(falls)),
         f"It falls in {sum(falls)} of {len(falls)} steps from n = {record['settings']['sizes'][0]} to "
-        f"{record['settings']['sizes'][-1]} ({told}). Its denominator is log(1 + T K_max / lambda), and K_max falls as "
-        "1 / n there, so that T K_max stays the same: the denominator is no log T.",
+        f"{record['settings']['sizes'][-1]} ({cases}). Its denominator is log(1 + T K_max / lambda), and K_max falls "
+        "as 1 / n there, so that T K_max stays the same: the denominator is no log T.",
     )
 
 
 def _over_log(record: Record) -> Record:
     lines = _over_sizes(record)
     bounded = [products[-1] <= 1.05 * products[-2] for _, _, products in lines]
-    told = "; ".join(f"{name}: {products[0]:.3g} to {products[-1]:.3g}" for name, _, products in lines)
+    cases = "; ".join(f"{name}: {products[0]:.3g} to {products[-1]:.3g}" for name, _, products in lines)
     return finding(
         "With k disjoint clusters and T <= C n the effective dimension is O(k / log T).",
         verdict_of(sum(bounded), len(bounded)),
-        f"Then d-tilde log T would stay below a constant; over the sizes it goes, {told}, and has stopped growing (by "
+        f"Then d-tilde log T would stay below a constant; over the sizes it goes, {cases}, and has stopped growing (by "
         f"less than 5 % in the last doubling) in {sum(bounded)} of {len(bounded)} cells.",
     )
 
@@ -179,7 +177,7 @@ def _operator(record: Record) -> Record:
     )
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the pictures of the clusters: effective dimension, and operator bound over gain, against k."""
     figure, (left, right) = new_figure(9.5, 3.9, columns=2)
     for noise_var, colour, marker in zip(record["settings"]["noise_vars"], SHADES[::2], MARKERS, strict=False):
@@ -196,7 +194,7 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         f"rho = {settings['laplacian_ridge']:g}, means of {settings['repeats']} i.i.d. designs. Dotted: proportional "
         "to k. Right: as printed (dashed), and with the 1/n of uniform users (solid)."
     )
-    return [saved(figure, folder / "theory-1-clusters", title, caption)]
+    return [save_picture(figure, folder / "theory-1-clusters", title, caption)]
 
 
 def _dimension_line(axes: Any, cells: list[Record], label: str, colour: str, marker: str) -> None:

@@ -15,16 +15,14 @@ from coterie.kernels import ArmKernel, ArmPool, Linear, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import sphere_pool
 from coterie.runs.paper.experiments.experiment import (
-    Drawn,
     Record,
     Report,
     draw_lines,
     finding,
     legend_below,
-    saved,
     slope,
 )
-from coterie.runs.report.style import finish, new_figure
+from coterie.runs.report.style import Picture, finish, new_figure, save_picture
 
 Shown = tuple[int, list[ArmId], float]
 
@@ -165,7 +163,7 @@ def findings(record: Record) -> list[Record]:
 
 
 def _time_in(record: Record, part: str, letter: str, x: list[int], fixed: str) -> Record:
-    told = [
+    cases = [
         f"{line['engine']} {line['microseconds'][0]:.3g} to {line['microseconds'][-1]:.3g} us "
         f"({letter}^{slope(x, line['microseconds']):.2f})"
         for line in record[part]
@@ -173,13 +171,13 @@ def _time_in(record: Record, part: str, letter: str, x: list[int], fixed: str) -
     return finding(
         f"Time per round of each engine against {letter}, at {fixed}.",
         None,
-        f"From {letter} = {x[0]} to {x[-1]}, on the machine that ran this: {'; '.join(told)}.",
+        f"From {letter} = {x[0]} to {x[-1]}, on the machine that ran this: {'; '.join(cases)}.",
     )
 
 
 def _memory(record: Record) -> Record:
     users = record["settings"]["n_users"]
-    told = [
+    cases = [
         f"{line['engine']} {line['held_mib'][-1]:.3g} held, {line['peak_mib'][-1]:.3g} at the peak (n^"
         f"{slope(users, line['peak_mib']):.2f})"
         for line in record["users"]
@@ -187,11 +185,11 @@ def _memory(record: Record) -> Record:
     return finding(
         f"Memory of each engine at n = {users[-1]}, T = {record['settings']['fixed_horizon']}, in MiB.",
         None,
-        f"{'; '.join(told)}.",
+        f"{'; '.join(cases)}.",
     )
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of time and memory, against T and against n."""
     settings = record["settings"]
     figure, panels = new_figure(9.5, 6.6, rows=2, columns=2)
@@ -208,4 +206,4 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         "run on the machine that ran this. Above: time of a decision and an update, mean over the rounds since the "
         "point before, the making of the policy in the first. Below: the peak of what Python and NumPy allocate."
     )
-    return [saved(figure, folder / "scaling-engines", "Time and memory of the engines", caption)]
+    return [save_picture(figure, folder / "scaling-engines", "Time and memory of the engines", caption)]

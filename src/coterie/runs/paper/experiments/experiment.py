@@ -12,12 +12,11 @@ from typing import Any, Literal, Protocol
 import numpy as np
 
 from coterie.contracts import Array
-from coterie.runs.report.style import BLACK, BLUE, GREEN, OLIVE, ORANGE, PINK, SKY, VERMILLION, WINE, save_figure
+from coterie.runs.report.style import BLACK, BLUE, GREEN, OLIVE, ORANGE, PINK, SKY, VERMILLION, WINE, Picture
 
 Report = Callable[[str], None]  # is given a line on what is being computed
 Record = dict[str, Any]
 Verdict = Literal["holds", "holds partly", "does not hold"]
-Drawn = tuple[str, Path, str]  # title, path without ending, caption
 
 # For lines that are not policies. The shades go from dark to light, for lines in an order.
 SHADES = ("#440154", "#3b528b", "#21918c", "#5ec962", "#c8b400", "#d55e00")
@@ -40,7 +39,7 @@ class Experiment(Protocol):
         """Returns what settings and data say."""
         ...
 
-    def draw(self, record: Record, folder: Path) -> list[Drawn]:
+    def draw(self, record: Record, folder: Path) -> list[Picture]:
         """Returns the pictures, written as PNG and SVG."""
         ...
 
@@ -66,7 +65,7 @@ class Computation:
         whole = found.get("") or found | {"settings": {name: found[name]["settings"] for name in found}}
         return {"study": self.study, **whole, "findings": findings}
 
-    def draw(self, record: Record, folder: Path) -> list[Drawn]:
+    def draw(self, record: Record, folder: Path) -> list[Picture]:
         """Returns the pictures of all parts."""
         parts = self.parts.items()
         return [drawn for name, part in parts for drawn in part.draw(record[name] if name else record, folder)]
@@ -173,9 +172,3 @@ def legend_below(figure: Any, axes: Any, *, columns: int) -> None:
     """Writes the legend of these axes under the whole figure, where it covers no data."""
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=9)
-
-
-def saved(figure: Any, stem: Path, title: str, caption: str) -> Drawn:
-    """Returns title, path without ending and caption of a figure, written as PNG and SVG."""
-    save_figure(figure, stem)
-    return title, stem, caption

@@ -11,8 +11,8 @@ from coterie.graphs import FAMILIES, make_graph
 from coterie.kernels import Green, SquaredExponential, pool_kernel
 from coterie.models import make_model
 from coterie.problems import sphere_pool
-from coterie.runs.paper.experiments.experiment import Drawn, Record, Report, draw_lines, finding, legend_below, saved
-from coterie.runs.report.style import finish, new_figure
+from coterie.runs.paper.experiments.experiment import Record, Report, draw_lines, finding, legend_below
+from coterie.runs.report.style import Picture, finish, new_figure, save_picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,16 +64,16 @@ def _course(settings: FamiliesSettings, family: str, repeat: int) -> Iterator[tu
 def findings(record: Record) -> list[Record]:
     """Returns the families in order; there is no claim of the paper to judge."""
     ranked = sorted(record["lines"], key=lambda line: line["dim"][-1])
-    told = [
+    cases = [
         f"{line['family']} {line['dim'][-1]:.3g} (gain {line['gain'][-1]:.4g}, K_max {line['max_variance']:.3g})"
         for line in ranked
     ]
     times, n_users = record["settings"]["times"], record["settings"]["n_users"]
     claim = f"Effective dimension of each family of graphs at T = {times[-1]}, n = {n_users}, least first"
-    return [finding(claim, None, f"{', '.join(told)}. K_max differs between graphs and stands in the denominator.")]
+    return [finding(claim, None, f"{', '.join(cases)}. K_max differs between graphs and stands in the denominator.")]
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of effective dimension and gain against T."""
     settings = record["settings"]
     figure, panels = new_figure(9.5, 4.2, columns=2)
@@ -87,4 +87,6 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         f"{settings['repeats']} draws. There are {settings['n_users'] * settings['n_arms']} pairs: beyond as many "
         "rounds they mostly repeat."
     )
-    return [saved(figure, folder / "scaling-families", "Effective dimension against T by family of graphs", caption)]
+    return [
+        save_picture(figure, folder / "scaling-families", "Effective dimension against T by family of graphs", caption)
+    ]

@@ -12,16 +12,14 @@ from coterie.runs.paper.experiments import spectral
 from coterie.runs.paper.experiments.experiment import (
     MARKERS,
     SHADES,
-    Drawn,
     Record,
     Report,
     legend_below,
     log_axis,
     mean_and_error,
-    saved,
 )
 from coterie.runs.paper.experiments.gain_findings import findings as findings
-from coterie.runs.report.style import BLACK, BLUE, GREEN, PINK, VERMILLION, finish, new_figure
+from coterie.runs.report.style import BLACK, BLUE, GREEN, PINK, VERMILLION, Picture, finish, new_figure, save_picture
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,12 +144,12 @@ def _clique_expressions(settings: GainSettings, n_users: int, each: int, noise_v
     }
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns title, path without ending, and caption of each picture, written as PNG and SVG."""
     return [picture(record, folder) for picture in (draw_gain, draw_dimension, draw_proposition)]
 
 
-def draw_gain(record: Record, folder: Path) -> Drawn:
+def draw_gain(record: Record, folder: Path) -> Picture:
     """Returns panel (a): the gain against n, and the expressions for it."""
     settings = record["settings"]
     rows, columns = settings["noise_vars"], settings["horizons"]
@@ -168,7 +166,7 @@ def draw_gain(record: Record, folder: Path) -> Drawn:
         f"[0,1]^{settings['dimension']}, kernel {settings['arm_kernel']}, rho = {settings['laplacian_ridge']:g}. "
         "Blue: the operator expression as printed, and with the 1/n that uniform users bring."
     )
-    return saved(figure, folder / "figure-1a-gain", title, caption)
+    return save_picture(figure, folder / "figure-1a-gain", title, caption)
 
 
 def _gain_panel(axes: Any, cells: list[Record]) -> None:
@@ -185,7 +183,7 @@ def _gain_panel(axes: Any, cells: list[Record]) -> None:
     log_axis(axes.yaxis)
 
 
-def draw_dimension(record: Record, folder: Path) -> Drawn:
+def draw_dimension(record: Record, folder: Path) -> Picture:
     """Returns panels (b) and (c): the effective dimension against (log T)^d."""
     settings = record["settings"]
     rows = settings["noise_vars"]
@@ -206,7 +204,7 @@ def draw_dimension(record: Record, folder: Path) -> Drawn:
         f"{settings['dim_horizons'][-1]}. K_max in the denominator is 1/rho on the empty graph and falls with n on the "
         "complete one, so heights of the two columns are not on one scale."
     )
-    return saved(figure, folder / "figure-1bc-dimension", title, caption)
+    return save_picture(figure, folder / "figure-1bc-dimension", title, caption)
 
 
 def _dimension_panel(axes: Any, record: Record, graph: str, noise_var: float) -> None:
@@ -226,7 +224,7 @@ def _dimension_panel(axes: Any, record: Record, graph: str, noise_var: float) ->
     axes.set_ylim(bottom=0)
 
 
-def draw_proposition(record: Record, folder: Path) -> Drawn:
+def draw_proposition(record: Record, folder: Path) -> Picture:
     """Returns panel (d): the gain in the regime T = C n, and its bounds."""
     settings = record["settings"]
     rows, columns = settings["noise_vars"], settings["rounds_per_user"]
@@ -242,7 +240,7 @@ def draw_proposition(record: Record, folder: Path) -> Drawn:
         "The bound C / lambda (1 / rho + 1) holds for every design, by the trace. T log(1 + K_max / lambda) holds for "
         f"every design too. rho = {settings['laplacian_ridge']:g}; means of {settings['repeats']} designs."
     )
-    return saved(figure, folder / "figure-1d-proposition", title, caption)
+    return save_picture(figure, folder / "figure-1d-proposition", title, caption)
 
 
 def _proposition_panel(axes: Any, cells: list[Record]) -> None:

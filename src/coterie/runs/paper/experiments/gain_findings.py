@@ -112,11 +112,11 @@ def _lines(record: Record, graph: str, **where: float) -> list[Record]:
 def _falls_with_users(record: Record) -> Record:
     dims = _steps(record, lambda line: np.array(line["dim"]))
     gains = _steps(record, lambda line: np.array(line["gain"]))
-    told = []
+    cases = []
     for noise_var in record["settings"]["noise_vars"]:
         lines = _lines(record, "complete", noise_var=noise_var)
         ratio = np.array(lines[-1]["dim"]) / np.array(lines[0]["dim"])
-        told.append(f"{span(ratio)} at lambda = {noise_var:g}")
+        cases.append(f"{span(ratio)} at lambda = {noise_var:g}")
     few, many = min(record["settings"]["dim_users"]), max(record["settings"]["dim_users"])
     spread = [line["max_variance"] for line in _lines(record, "complete")]
     return finding(
@@ -124,7 +124,7 @@ def _falls_with_users(record: Record) -> Record:
         verdict_of(int(dims.sum()), dims.size),
         f"From one n to the next it falls in {int(dims.sum())} of {dims.size} steps (over T and lambda); the gain "
         f"itself falls in {int(gains.sum())}. From n = {few} to {many}, over T, d-tilde changes by a factor of "
-        f"{'; '.join(told)}. Part of this is the scale: K_max falls from {max(spread):.3g} to {min(spread):.3g} on "
+        f"{'; '.join(cases)}. Part of this is the scale: K_max falls from {max(spread):.3g} to {min(spread):.3g} on "
         f"the complete graph and stays at {_lines(record, 'empty')[0]['max_variance']:.3g} on the empty one.",
     )
 
@@ -140,7 +140,7 @@ def _steps(record: Record, value: Callable[[Record], Array]) -> NDArray[np.bool_
 
 def _proposition(cells: list[Record]) -> Record:
     below = [cell["regular"] <= cell["bound"] and cell["iid"] <= cell["bound"] for cell in cells]
-    told = [
+    cases = [
         f"{span([c['bound'] / c['iid'] for c in cells if c['noise_var'] == noise_var])} at lambda = {noise_var:g}"
         for noise_var in sorted({cell["noise_var"] for cell in cells})
     ]
@@ -148,20 +148,20 @@ def _proposition(cells: list[Record]) -> Record:
         "In the regime T <= C n on a complete graph the gain is at most C / lambda (1 / rho + 1), regular design.",
         verdict_of(sum(below), len(below)),
         f"It holds in {sum(below)} of {len(below)} cells, and for the i.i.d. design as well: gain <= trace / lambda = "
-        f"T K_max / lambda for every design. Bound over i.i.d. gain: {'; '.join(told)}.",
+        f"T K_max / lambda for every design. Bound over i.i.d. gain: {'; '.join(cases)}.",
     )
 
 
 def _flat_in_users(record: Record) -> Record:
-    most, told, flat = max(record["settings"]["clique_users"]), [], []
+    most, cases, flat = max(record["settings"]["clique_users"]), [], []
     for noise_var in record["settings"]["noise_vars"]:
         growth = [_last_doubling(record, each, noise_var) for each in record["settings"]["rounds_per_user"]]
         flat += [value <= 1 + NEARLY for value in growth]
-        told.append(f"{span(growth)} at lambda = {noise_var:g}")
+        cases.append(f"{span(growth)} at lambda = {noise_var:g}")
     return finding(
         "In the regime T = C n the gain on a complete graph grows with neither n nor T.",
         verdict_of(sum(flat), len(flat)),
-        f"From the last n but one to n = {most} the i.i.d. gain grows by a factor of {'; '.join(told)}. It levels off "
+        f"From the last n but one to n = {most} the i.i.d. gain grows by a factor of {'; '.join(cases)}. It levels off "
         "only where n is well above 1 / lambda: the tail is at most (n - 1) C log(1 + 1 / ((n + rho) lambda)), "
         "which grows with n until then.",
     )

@@ -13,7 +13,6 @@ from coterie.kernels import Green, SquaredExponential
 from coterie.policies import Policy, make_policy
 from coterie.problems import World, gp_world, sphere_pool
 from coterie.runs.paper.experiments.experiment import (
-    Drawn,
     Record,
     Report,
     Verdict,
@@ -21,12 +20,11 @@ from coterie.runs.paper.experiments.experiment import (
     legend_below,
     log_axis,
     mean_and_error,
-    saved,
     slope_and_error,
     verdict_of,
 )
 from coterie.runs.paper.experiments.spectral import disjoint_cliques, largest_variance
-from coterie.runs.report.style import finish, looks, new_figure
+from coterie.runs.report.style import Picture, finish, looks, new_figure, save_picture
 from coterie.runs.trial import play
 
 LEARNER, ALONE, CONTROL = POLICIES = ("lk-gp-ucb", "per-user-gp-ucb", "random")
@@ -110,12 +108,12 @@ def _policy(settings: GrowthSettings, name: str, graph: UserGraph, world: World,
 
 def _line(settings: GrowthSettings, table: Array, spreads: Array) -> Record:
     """Returns mean, error and slope of the regret, as it is and in units of the world's spread."""
-    told: Record = {}
+    line: Record = {}
     for unit, rows in (("raw", table), ("scaled", table / spreads)):
         means, errors = zip(*(mean_and_error(column) for column in rows.T), strict=True)
         steep, error = slope_and_error(settings.n_users, rows)
-        told |= {unit: means, f"{unit}_error": errors, f"{unit}_slope": steep, f"{unit}_slope_error": error}
-    return told
+        line |= {unit: means, f"{unit}_error": errors, f"{unit}_slope": steep, f"{unit}_slope_error": error}
+    return line
 
 
 def findings(record: Record) -> list[Record]:
@@ -128,8 +126,8 @@ def _of(record: Record, policy: str) -> list[Record]:
 
 
 def _slopes(lines: list[Record], unit: str) -> str:
-    told = (f"{x[f'{unit}_slope']:.2f} ± {x[f'{unit}_slope_error']:.2f} (k = {x['n_clusters']})" for x in lines)
-    return ", ".join(told)
+    cases = (f"{x[f'{unit}_slope']:.2f} ± {x[f'{unit}_slope_error']:.2f} (k = {x['n_clusters']})" for x in lines)
+    return ", ".join(cases)
 
 
 def _at_most(lines: list[Record], unit: str, limit: float) -> bool:
@@ -164,18 +162,18 @@ def _no_learning(record: Record) -> Record:
 
 
 def _independent_of_users(record: Record) -> Record:
-    told, better = [], []
+    cases, better = [], []
     for learner, alone in zip(_of(record, LEARNER), _of(record, ALONE), strict=True):
         first, *_, last = _over_control(record, learner)
         alone_last = _over_control(record, alone)[-1]
-        told.append(f"from {first:.0%} to {last:.0%} ({ALONE}: {alone_last:.0%}; k = {learner['n_clusters']})")
+        cases.append(f"from {first:.0%} to {last:.0%} ({ALONE}: {alone_last:.0%}; k = {learner['n_clusters']})")
         better.append(last < first and learner["raw"][-1] < alone["raw"][-1])
     few, many = record["settings"]["n_users"][0], record["settings"]["n_users"][-1]
     return finding(
         "The advantage over independent learners becomes evident under strong homophily, in the regime T ~ n.",
         verdict_of(sum(better), len(better)),
         f"From n = {few} to {many} at {record['settings']['rounds_per_user']} rounds a user the regret of {LEARNER} "
-        f"goes, as a share of the random policy's, {'; '.join(told)}.",
+        f"goes, as a share of the random policy's, {'; '.join(cases)}.",
     )
 
 
@@ -184,7 +182,7 @@ def _over_control(record: Record, line: Record) -> list[float]:
     return [mine / other for mine, other in zip(line["raw"], control["raw"], strict=True)]
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of regret against n, as it is and in units of the world's spread."""
     settings = record["settings"]
     rows = settings["n_clusters"]
@@ -200,10 +198,10 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         f"T = {settings['rounds_per_user']} n, GP draws with L_rho^-1, rho = {settings['laplacian_ridge']:g}, "
         f"{settings['n_arms']} arms, {settings['n_candidates']} shown, noise {settings['noise_to_spread']:g} "
         f"sqrt(K_max); mean and standard error of {settings['trials']} worlds, whose prior and noise the learners are "
-        "told; slopes of log regret on log n at the lines' ends. K_max shrinks as 1/n, so without any learning the "
+        "given; slopes of log regret on log n at the lines' ends. K_max shrinks as 1/n, so without any learning the "
         "slope is 1/2 on the left."
     )
-    return [saved(figure, folder / "theory-2-growth", "Regret against n in the regime T = C n", caption)]
+    return [save_picture(figure, folder / "theory-2-growth", "Regret against n in the regime T = C n", caption)]
 
 
 def _panel(axes: Any, n_users: list[int], lines: list[Record], unit: str) -> None:

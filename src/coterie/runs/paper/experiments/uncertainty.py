@@ -15,16 +15,14 @@ from coterie.models import Model, make_model
 from coterie.problems import sphere_pool
 from coterie.runs.paper.experiments.experiment import (
     MARKERS,
-    Drawn,
     Record,
     Report,
     finding,
     legend_below,
     log_axis,
-    saved,
     span,
 )
-from coterie.runs.report.style import GREEN, VERMILLION, finish, new_figure
+from coterie.runs.report.style import GREEN, VERMILLION, Picture, finish, new_figure, save_picture
 
 SEQUENCES = ("bandit", "one pair repeated", "distinct pairs")
 
@@ -183,7 +181,7 @@ def _others(record: Record) -> Record:
     )
 
 
-def draw(record: Record, folder: Path) -> list[Drawn]:
+def draw(record: Record, folder: Path) -> list[Picture]:
     """Returns the picture of the summed std over its bounds, against lambda."""
     worlds = record["settings"]["worlds"]
     figure, panels = new_figure(10.0, 3.9, columns=len(worlds))
@@ -197,7 +195,7 @@ def draw(record: Record, folder: Path) -> list[Drawn]:
         f"{record['settings']['horizon']} rounds. Above the line the inequality is broken. The printed proof "
         "covers lambda <= max(1, K_max) only; the mended form for every lambda, and independent pairs reach it."
     )
-    return [saved(figure, folder / "theory-4-uncertainty", "The lemma on cumulative uncertainty", caption)]
+    return [save_picture(figure, folder / "theory-4-uncertainty", "The lemma on cumulative uncertainty", caption)]
 
 
 def _panel(axes: Any, noise_vars: list[float], lines: list[Record]) -> None:
