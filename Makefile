@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-lowest test-slow release-check bench bench-scale bench-default auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo test test-lowest test-pythons test-slow release-check bench bench-scale bench-default auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -29,6 +29,9 @@ test: $(STAMP)  ## every test, lint, types and layers; the package builds, and i
 
 test-lowest: $(STAMP)  ## the tests with the lowest versions that pyproject.toml names
 	BIN=$(BIN) PYTHON=$(PYTHON) scripts/lowest
+
+test-pythons:  ## the tests on Python 3.11, 3.12 and 3.13, as far as they are installed
+	scripts/pythons
 
 test-slow: $(STAMP)  ## the long checks that `make test` leaves out
 	$(BIN)/python -m pytest -m slow
@@ -71,7 +74,7 @@ real-runs: $(STAMP)  ## the studies on real data (many hours; go on where they s
 	  cp build/real/$${each%%=*}/summary.json docs/results/real/$${each%%=*}.json; done
 	$(MAKE) real-data
 
-lock:  ## resolve the dependencies anew (needs uv)
+lock:  ## resolve the dependencies again (needs uv)
 	uv pip compile pyproject.toml --all-extras --group dev --universal --generate-hashes --python-version 3.11 \
 	  --no-header --no-annotate --upgrade --output-file requirements.lock
 
