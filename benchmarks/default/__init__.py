@@ -1,1 +1,1 @@
-"""What `Bandit(graph=..., arms=...)` does as it comes: on worlds that nobody chose, in a tight loop, on logs."""
+"""What `Bandit(graph=..., arms=...)` does with default settings: on random worlds, in a tight loop, on logs."""

@@ -14,22 +14,22 @@ from benchmarks.default import latency, logs, worlds
 from coterie.runs.report.style import finish, new_figure, save_figure
 
 TARGETS = {
-    "GP-UCB told the prior (no clicks)": (1.06, 1.20),
+    "GP-UCB with the true prior (no clicks)": (1.06, 1.20),
     "the best of the other policies": (0.86, 1.10),
     "itself without the graph": (0.975, 1.05),
-    "itself without the graph, where the graph tells nothing": (1.02, None),
+    "itself without the graph, where the graph is uninformative": (1.02, None),
 }
 LATENCIES = [("auto-ucb", False), ("auto-ucb", True), ("auto-ts", False), ("lk-gp-ucb", False)]
 PICTURE = "default-worlds"
-FIRST_LOOK = (
-    "## On 200 worlds that were kept back",
+FIRST_EVALUATION = (
+    "## 200 held-out worlds",
     "",
-    "Worlds of a family that somebody else wrote, with a like spread of sizes, graphs, shares and signals.",
-    "The first look:",
+    "Worlds of a family written by somebody else, with a similar range of sizes, graphs, shares and signals.",
+    "First evaluation:",
 )
-SECOND_LOOK = (
-    "The second look, with the rules as they are now. After the first one the width changed (decision 015), since the",
-    "worst worlds had few arms that are all shown. It was settled on other worlds; but these were no longer unseen:",
+SECOND_EVALUATION = (
+    "Second evaluation, with the present rules. After the first the width changed (decision 015), because the worst worlds",
+    "had few arms, all of them shown. The change was tuned on other worlds, but these were no longer unseen:",
 )
 
 
@@ -92,12 +92,12 @@ def page(found: list[dict[str, Any]], sizes: list[dict[str, Any]], played: list[
         "",
         "Written by `make bench-default`. `Bandit(graph=..., arms=...)` with nothing set runs `auto-ucb`.",
         "",
-        f"## On worlds that nobody chose: random worlds {numbers[0]} to {numbers[-1]}",
+        f"## Random worlds {numbers[0]} to {numbers[-1]}",
         "",
         "A random world is drawn by its number (`coterie.problems.random_world`): 20 to 1,500 users, 10 to 1,000 arms,",
-        "graphs of five families, any share of what follows the graph, is a user's own or common to all, rewards in",
-        "any unit, or clicks. Regret is what the best candidates would have paid more, in expectation. Below 1",
-        "`auto-ucb` has less regret than what it is compared with. One run a world.",
+        "graphs of five families, any shares of graph, own and common variance, rewards in",
+        "any unit, or clicks. Regret is how much more the best candidates would have paid, in expectation. Below 1",
+        "`auto-ucb` has less regret than what it is compared with. Each world was run once.",
         "",
         f"![Ratios of regret, world by world, sorted](pictures/{PICTURE}.png)",
         "",
@@ -107,13 +107,13 @@ def page(found: list[dict[str, Any]], sizes: list[dict[str, Any]], played: list[
         "",
         *cost_line(ms),
         "",
-        *held_out(docs / "held_out.json", FIRST_LOOK),
-        *held_out(docs / "held_out_again.json", SECOND_LOOK),
-        "## In a loop as fast as it goes",
+        *held_out(docs / "held_out.json", FIRST_EVALUATION),
+        *held_out(docs / "held_out_again.json", SECOND_EVALUATION),
+        "## In a loop without pauses",
         "",
         f"{latency.ROUNDS:,} rounds of {latency.SHOWN} of {latency.ARMS:,} arms with {latency.DIMENSION} features,",
         f"{latency.ACTIVE:,} of the users active; milliseconds of the calling thread's own processor time for a",
-        "`decide` or a `reward`, for a round that of the clock; memory is what the process grew by.",
+        "`decide` or a `reward`, a round in wall-clock time; memory is the growth of the process.",
         "",
         "| users | policy | rewards | made in | p50 | p90 | p99 | longest | over p90 | a round | memory |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
@@ -124,7 +124,7 @@ def page(found: list[dict[str, Any]], sizes: list[dict[str, Any]], played: list[
         lines += [
             "## On logs",
             "",
-            f"`auto-ucb` as it comes, {logs.ROUNDS:,} rounds of one trial, a process each.",
+            f"`auto-ucb` with default settings, {logs.ROUNDS:,} rounds of one trial, a process each.",
             "",
             "| log | negatives | hits | ms a round | MiB |",
             "|---|---|---|---|---|",
@@ -157,15 +157,15 @@ def held_out(path: Path, words: tuple[str, ...]) -> list[str]:
 def cost_line(ms: Any) -> list[str]:
     """Returns the line on processor time."""
     return [
-        f"Processor time a round, fits included: {ms.mean():.2f} ms in the mean, {np.quantile(ms, 0.95):.2f} ms at the "
-        f"95th percentile, {ms.max():.2f} ms at most (asked: 2 ms in every world)."
+        f"Processor time a round, fits included: {ms.mean():.2f} ms on average, {np.quantile(ms, 0.95):.2f} ms at the "
+        f"95th percentile, {ms.max():.2f} ms at most (target: 2 ms in every world)."
     ]
 
 
 def table(name: str, found: list[dict[str, Any]], *, targets: bool) -> list[str]:
     """Returns the lines of the table of ratios."""
     head = [
-        "| regret of " + name + " over | worlds | geometric mean | 95th percentile | worst | asked |",
+        "| regret of " + name + " over | worlds | geometric mean | 95th percentile | worst | target |",
         "|---|---|---|---|---|---|",
     ]
     for other, values in worlds.ratios(found).items():

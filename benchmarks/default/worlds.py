@@ -107,12 +107,12 @@ def ratios(found: list[dict[str, Any]]) -> dict[str, np.ndarray]:
     mine = [each["regret"]["auto-ucb"] for each in found]
     best = [min(each["regret"][name] for name in OTHERS if name in each["regret"]) for each in found]
     over = {
-        "GP-UCB told the prior (no clicks)": [
+        "GP-UCB with the true prior (no clicks)": [
             m / each["regret"]["told the prior"] for m, each in zip(mine, found, strict=True) if not each["clicks"]
         ],
         "the best of the other policies": [m / b for m, b in zip(mine, best, strict=True)],
         "itself without the graph": [m / each["regret"]["no graph"] for m, each in zip(mine, found, strict=True)],
-        "itself without the graph, where the graph tells nothing": [
+        "itself without the graph, where the graph is uninformative": [
             m / each["regret"]["no graph"] for m, each in zip(mine, found, strict=True) if not each["graph_tells"]
         ],
     }
