@@ -28,8 +28,8 @@ FIRST_EVALUATION = (
     "First evaluation:",
 )
 SECOND_EVALUATION = (
-    "Second evaluation, with the present rules. After the first the width changed (decision 015), because the worst worlds",
-    "had few arms, all of them shown. The change was tuned on other worlds, but these were no longer unseen:",
+    "Second evaluation, with the present rules. After the first the width changed (decision 015), because the worst",
+    "worlds had few arms, all of them shown. The change was tuned on other worlds, but these were no longer unseen:",
 )
 
 
