@@ -23,7 +23,7 @@ from coterie.graphs.adjacency import (
 from coterie.graphs.build import NearestWeights, read_edges, read_features, read_networkx, read_table
 from coterie.graphs.edits import Edit, GraphChange, without_user
 from coterie.graphs.laplacian import Components
-from coterie.graphs.rewiring import swapped_pairs
+from coterie.graphs.random_pairs import swapped_pairs
 from coterie.graphs.spectrum import Spectrum
 from coterie.graphs.storage import StoredGraph
 

@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from coterie.contracts import LEAST_SPREAD
 from coterie.errors import ArmError, DimensionError, KernelError
-from coterie.kernels.ranges import check_range, check_spread
+from coterie.kernels.pool import check_range, check_spread
 
 __all__ = [
     "ArmKernel",

@@ -7,7 +7,7 @@ import numpy as np
 from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, ArmId
 from coterie.errors import ArmError
 from coterie.kernels import ArmPool
-from coterie.kernels.ranges import RESCALE, check_spread
+from coterie.kernels.pool import RESCALE, check_spread
 from coterie.logs.log import Floats
 from coterie.logs.plain.cells import Batch
 from coterie.logs.plain.folder import find_table, open_table

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
-from coterie.graphs.columns import edge_pair
+from coterie.graphs.build import edge_pair
 from coterie.logs.plain.cells import Batch, Lists, read_batches
 from coterie.logs.tables import Table
 

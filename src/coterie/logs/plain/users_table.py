@@ -9,7 +9,7 @@ from coterie.contracts import WEIGHT_RULE, is_weight
 from coterie.errors import GraphError
 from coterie.graphs import UserGraph
 from coterie.graphs.adjacency import from_pairs
-from coterie.graphs.columns import edge_pair
+from coterie.graphs.build import edge_pair
 from coterie.logs.log import Floats, Ints
 from coterie.logs.plain.cells import Batch, Cells
 from coterie.logs.plain.folder import find_table, open_table

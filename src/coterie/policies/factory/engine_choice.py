@@ -11,7 +11,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, Green, Linear, UserKernel
 from coterie.kernels.arm_features import MAX_FEATURES
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
-from coterie.models.memory import check_users_fit
+from coterie.models.requirements import check_users_fit
 from coterie.models.sparse_choice import GraphSizes, choose_sparse
 
 FEATURE_OPTIONS = ("feature_error", "max_features")
