@@ -58,12 +58,7 @@ class _Roster:
 
 
 def read_edges(edges: Iterable[Any], *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of an edge list; O(edges).
-
-    Examples:
-        >>> read_edges([("ana", "bo"), ("bo", "cy", 2.0)], users=None, symmetrise=None)[0]
-        ('ana', 'bo', 'cy')
-    """
+    """Returns the users and weights of an edge list; O(edges)."""
     how = checked_symmetrise(symmetrise)
     roster = _Roster(users)
     if hasattr(edges, "columns") or type(edges) is dict:
@@ -107,13 +102,7 @@ def _conflict(edge: object, first: float, second: float, *, directed: bool) -> G
 
 
 def read_networkx(graph: Any, *, weight: str | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of a networkx graph, isolated nodes included; O(nodes + edges).
-
-    Examples:
-        >>> import networkx as nx
-        >>> read_networkx(nx.path_graph(3), weight="weight", symmetrise=None)[0]
-        (0, 1, 2)
-    """
+    """Returns the users and weights of a networkx graph, isolated nodes included; O(nodes + edges)."""
     how = checked_symmetrise(symmetrise)
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed", "is_multigraph")):
         problem = f"{type(graph).__name__} is not a networkx graph"
