@@ -1,7 +1,7 @@
 """Who is near whom: `UserGraph`, its Laplacian and spectrum, and families of graphs.
 
 Order of reading: `adjacency` (the stored form and its checks), `build` (inputs), `laplacian`, `spectrum`,
-`storage` (looking up), `edits`, `draws`, `rewiring`, `graph` (the class) and `families`.
+`edits`, `storage` (looking up), `random_pairs`, `graph` (the class) and `families`.
 """
 
 from coterie.graphs.edits import Difference, GraphChange

@@ -140,12 +140,7 @@ def joined(directed: sp.csr_array, how: Symmetrise) -> sp.csr_array:
 
 
 def read_matrix(matrix: Any, *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of a square matrix, dense or sparse; O(entries).
-
-    Examples:
-        >>> read_matrix([[0, 1], [1, 0]], users=["ana", "bo"], symmetrise=None)[0]
-        ('ana', 'bo')
-    """
+    """Returns the users and weights of a square matrix, dense or sparse; O(entries)."""
     how = checked_symmetrise(symmetrise)
     directed = _square(matrix)
     if users is None and hasattr(matrix, "columns") and hasattr(matrix, "index"):

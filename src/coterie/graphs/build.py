@@ -32,10 +32,12 @@ from coterie.graphs.adjacency import (
     self_loop,
     user_id,
 )
-from coterie.graphs.columns import edge_columns
 
 NearestWeights: TypeAlias = Literal["rbf", "binary"]
 
+EDGE_PAIRS = (("user", "other"), ("user", "friend"), ("source", "target"), ("from", "to"))
+WEIGHT = "weight"
+_COLUMN_RULE = f"an edge has two users, and a weight in a column {WEIGHT!r} only"
 _EDGE_RULE = "an edge is a tuple (user, user) or (user, user, weight)"
 _TABLE_RULE = "a table has the columns user, other and perhaps weight"
 
@@ -56,12 +58,7 @@ class _Roster:
 
 
 def read_edges(edges: Iterable[Any], *, users: Iterable[object] | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of an edge list; O(edges).
-
-    Examples:
-        >>> read_edges([("ana", "bo"), ("bo", "cy", 2.0)], users=None, symmetrise=None)[0]
-        ('ana', 'bo', 'cy')
-    """
+    """Returns the users and weights of an edge list; O(edges)."""
     how = checked_symmetrise(symmetrise)
     roster = _Roster(users)
     if hasattr(edges, "columns") or type(edges) is dict:
@@ -105,13 +102,7 @@ def _conflict(edge: object, first: float, second: float, *, directed: bool) -> G
 
 
 def read_networkx(graph: Any, *, weight: str | None, symmetrise: str | None) -> Adjacency:
-    """Returns the users and weights of a networkx graph, isolated nodes included; O(nodes + edges).
-
-    Examples:
-        >>> import networkx as nx
-        >>> read_networkx(nx.path_graph(3), weight="weight", symmetrise=None)[0]
-        (0, 1, 2)
-    """
+    """Returns the users and weights of a networkx graph, isolated nodes included; O(nodes + edges)."""
     how = checked_symmetrise(symmetrise)
     if not all(hasattr(graph, name) for name in ("nodes", "edges", "is_directed", "is_multigraph")):
         problem = f"{type(graph).__name__} is not a networkx graph"
@@ -254,3 +245,47 @@ def _rbf(distances: Floats, lengthscale: float | str) -> Floats:
     length = float(np.median(distances)) or 1.0 if lengthscale == "median" else float(lengthscale)
     values: Floats = np.exp(-0.5 * np.square(distances / length))
     return values
+
+
+def edge_pair(names: Sequence[Any]) -> tuple[str, str] | None:
+    """Returns the columns of the two users, if they have names that say so.
+
+    Examples:
+        >>> edge_pair(["weight", "friend", "user"]), edge_pair(["a", "b"])
+        (('user', 'friend'), None)
+    """
+    return next((pair for pair in EDGE_PAIRS if set(pair) <= set(names)), None)
+
+
+def edge_columns(names: Sequence[Any], weight: Hashable | None = None) -> list[Any]:
+    """Returns the columns of the two users and, if there is one, of the weight, which any other name does not make.
+
+    Two columns beside the weight hold the users, in that order, whatever they are called. Of more, those with the names
+    that say so do, and only where the weight has a name too are the rest left out.
+
+    Args:
+        names: The columns of the table.
+        weight: The column of the weights; none means "weight", if there is such a column.
+
+    Examples:
+        >>> edge_columns(["since", "weight", "friend", "user"]), edge_columns(["a", "b"])
+        (['user', 'friend', 'weight'], ['a', 'b'])
+        >>> edge_columns(["user", "friend", "since"], weight="since")
+        ['user', 'friend', 'since']
+        >>> edge_columns(["user", "friend", "since"])
+        Traceback (most recent call last):
+        coterie.errors.GraphError: the table has 3 columns ('user', 'friend', 'since'); an edge has two users, and ...
+    """
+    if weight is not None and weight not in names:
+        raise GraphError(
+            f"there is no column {weight!r} of weights", f"columns are {listed(names)}", "Name one of these"
+        )
+    held = [name for name in names if name == (WEIGHT if weight is None else weight)]
+    others = [name for name in names if name not in held]
+    pair = edge_pair(others)
+    if len(others) == 2 or (pair and held):
+        return [*(pair or others), *held]
+    problem = f"the table has {len(names)} columns ({listed(names)})"
+    raise GraphError(
+        problem, _COLUMN_RULE, f"Call the column of weights {WEIGHT!r}, if there is one, and leave out what is more"
+    )

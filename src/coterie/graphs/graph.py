@@ -23,7 +23,7 @@ from coterie.graphs.adjacency import (
 from coterie.graphs.build import NearestWeights, read_edges, read_features, read_networkx, read_table
 from coterie.graphs.edits import Edit, GraphChange, without_user
 from coterie.graphs.laplacian import Components
-from coterie.graphs.rewiring import swapped_pairs
+from coterie.graphs.random_pairs import swapped_pairs
 from coterie.graphs.spectrum import Spectrum
 from coterie.graphs.storage import StoredGraph
 
@@ -226,13 +226,7 @@ class UserGraph(StoredGraph):
             >>> graph.users, change.edges
             (('ana', 'bo', 'cy'), (('cy', 'bo', 0.0, 2.0),))
         """
-        new = user_id(user)
-        if new in self:
-            raise DuplicateIdError(f"user {new!r} is in the graph already", "user ids are unique", "Use another id")
-        near = {user_id(friend): _positive(new, friend, weight) for friend, weight in _weights_of(friends).items()}
-        edits = [Edit(self.index_of(friend), self.n_users, 0.0, weight) for friend, weight in near.items()]
-        edges = tuple((new, friend, 0.0, weight) for friend, weight in near.items())
-        return self._with([new], edits), GraphChange("add-user", (new,), edges)
+        return self.add_users({user_id(user): friends})
 
     def add_users(self, users: Mapping[Any, Friends]) -> tuple[Self, GraphChange]:
         """Returns the graph with more users, in the last rows; friends may be newcomers too. Amortised O(friends).
@@ -245,7 +239,7 @@ class UserGraph(StoredGraph):
         if not isinstance(users, Mapping):
             rule = "users maps newcomers to their friends"
             raise GraphError(f"users = {users!r} is not a mapping", rule, "Pass a dict such as {'eve': {'ana': 1.0}}")
-        rows = {user: row for row, user in enumerate(self._new_ids(users), start=self.n_users)}
+        rows = {self._new_id(user): row for row, user in enumerate(users, start=self.n_users)}
         near: dict[tuple[int, int], tuple[Hashable, Hashable, float, float]] = {}
         for user, friends in users.items():
             for friend, weight in _weights_of(friends).items():
@@ -258,12 +252,11 @@ class UserGraph(StoredGraph):
         edits = [Edit(*pair, 0.0, edge[-1]) for pair, edge in near.items()]
         return self._with(list(rows), edits), GraphChange("add-user", tuple(users), tuple(near.values()))
 
-    def _new_ids(self, users: Iterable[Any]) -> list[Hashable]:
-        """Returns ids that the graph does not know yet, or raises."""
-        new = [user_id(user) for user in users]
-        for user in new:
-            if user in self:
-                raise DuplicateIdError(f"user {user!r} is in the graph already", "user ids are unique", "Use another")
+    def _new_id(self, user: Any) -> Hashable:
+        """Returns an id that the graph does not know yet, or raises."""
+        new = user_id(user)
+        if new in self:
+            raise DuplicateIdError(f"user {new!r} is in the graph already", "user ids are unique", "Use another id")
         return new
 
     def remove_user(self, user: Hashable) -> tuple[Self, GraphChange]:

@@ -37,15 +37,7 @@ class Spectrum:
 
 
 def spectrum(weights: sp.csr_array, parts: Components, *, k: int | None, normalised: bool) -> Spectrum:
-    """Returns the k smallest eigenpairs of the Laplacian, or all; O(n^3) dense, O(edges) a step by Lanczos.
-
-    Examples:
-        >>> from coterie.graphs.adjacency import canonical
-        >>> from coterie.graphs.laplacian import components
-        >>> w = canonical([[0, 1], [1, 0]])
-        >>> spectrum(w, components(w), k=None, normalised=False).values.tolist()
-        [0.0, 2.0]
-    """
+    """Returns the k smallest eigenpairs of the Laplacian, or all; O(n^3) dense, O(edges) a step by Lanczos."""
     n_users = weights.shape[0]
     wanted = _checked_k(k, n_users)
     if n_users <= DENSE_LIMIT or k is None:

@@ -20,7 +20,7 @@ from scipy.spatial.distance import pdist, squareform
 
 from coterie.contracts import LEAST_SPREAD
 from coterie.errors import ArmError, DimensionError, KernelError
-from coterie.kernels.ranges import check_range, check_spread
+from coterie.kernels.pool import check_range, check_spread
 
 __all__ = [
     "ArmKernel",
@@ -183,8 +183,6 @@ class _Pair(ArmKernel):
 class Sum(_Pair):
     """The kernel left(x, z) + right(x, z), written `left + right`: arms are alike if either says so.
 
-    Cost: O(n m) on top of its parts.
-
     Examples:
         >>> from coterie.kernels.arm import Linear
         >>> (Linear() + Linear(offset=2.0)).cross([[1.0]], [[3.0]])
@@ -200,8 +198,6 @@ class Sum(_Pair):
 class Product(_Pair):
     """The kernel left(x, z) * right(x, z), written `left * right`: arms are alike if both say so.
 
-    Cost: O(n m) on top of its parts.
-
     Examples:
         >>> from coterie.kernels.arm import Linear
         >>> (Linear() * Linear(offset=2.0)).cross([[1.0]], [[3.0]])
@@ -216,8 +212,6 @@ class Product(_Pair):
 @dataclass(frozen=True, slots=True)
 class Scaled(ArmKernel):
     """The kernel variance * kernel(x, z), written `variance * kernel`.
-
-    Cost: O(n m) on top of its part.
 
     Examples:
         >>> from coterie.kernels.arm import Linear
@@ -294,8 +288,6 @@ def squared_distances(features: FloatArray) -> FloatArray:
 def as_features(name: str, values: ArrayLike) -> FloatArray:
     """Returns the values as an (n, d) float64 table of features, copied only where it must be.
 
-    Cost: O(n d).
-
     Examples:
         >>> as_features("X", [[1, 2]])
         array([[1., 2.]])
@@ -327,8 +319,6 @@ def _as_floats(name: str, values: ArrayLike) -> FloatArray:
 
 def checked_number(name: str, value: object, *, zero: bool = False) -> float:
     """Returns the value as a float if it is a positive finite number, or zero where `zero` allows it.
-
-    Cost: O(1).
 
     Examples:
         >>> checked_number("offset", 0, zero=True)

@@ -2,7 +2,7 @@
 
 The stationary ones see only the scaled distance d = |(x - z) / lengthscale|; `Linear` and `Polynomial`
 see the inner product, `Distinct` only whether two arms are the same. Kernels combine with `k1 + k2`,
-`k1 * k2` and `2.0 * k`.
+`k1 * k2` and `2.0 * k`. A table of n x m values for d features costs O(n m d).
 
 Examples:
     >>> pool = [[0.0, 0.0], [3.0, 4.0]]
@@ -137,8 +137,6 @@ class Stationary(ArmKernel):
 class SquaredExponential(Stationary):
     """The kernel exp(-d^2 / 2), for very smooth rewards.
 
-    Cost: O(n m d).
-
     Examples:
         >>> SquaredExponential(2.0).cross([[0.0]], [[0.0], [2.0]]).round(4)
         array([[1.    , 0.6065]])
@@ -152,8 +150,6 @@ class SquaredExponential(Stationary):
 @dataclass(frozen=True, slots=True)
 class Matern12(Stationary):
     """The kernel exp(-d), for rough rewards.
-
-    Cost: O(n m d).
 
     Examples:
         >>> Matern12(2.0).cross([[0.0]], [[0.0], [2.0]]).round(4)
@@ -173,8 +169,6 @@ class Matern12(Stationary):
 class Matern32(Stationary):
     """The kernel (1 + s) exp(-s) with s = sqrt(3) d, for rewards with one derivative.
 
-    Cost: O(n m d).
-
     Examples:
         >>> Matern32(2.0).cross([[0.0]], [[0.0], [2.0]]).round(4)
         array([[1.    , 0.4834]])
@@ -191,8 +185,6 @@ class Matern32(Stationary):
 @dataclass(frozen=True, slots=True)
 class Matern52(Stationary):
     """The kernel (1 + s + s^2 / 3) exp(-s) with s = sqrt(5) d, for rewards with two derivatives.
-
-    Cost: O(n m d).
 
     Examples:
         >>> Matern52(2.0).cross([[0.0]], [[0.0], [2.0]]).round(4)
@@ -211,8 +203,6 @@ class Matern52(Stationary):
 @dataclass(frozen=True, slots=True)
 class RationalQuadratic(Stationary):
     """The kernel (1 + d^2 / (2 shape))^(-shape): squared exponentials of many lengthscales, mixed.
-
-    Cost: O(n m d).
 
     Attributes:
         shape: How alike those lengthscales are; the kernel tends to `SquaredExponential` as it grows.
@@ -238,8 +228,6 @@ class RationalQuadratic(Stationary):
 @dataclass(frozen=True, slots=True)
 class Linear(ArmKernel):
     """The kernel x.z + offset^2, for rewards that are linear in the features.
-
-    Cost: O(n m d).
 
     Attributes:
         offset: The prior standard deviation of the intercept; 0 for none.
@@ -267,8 +255,6 @@ class Linear(ArmKernel):
 @dataclass(frozen=True, slots=True)
 class Polynomial(ArmKernel):
     """The kernel (x.z + offset)^degree, for rewards with interactions of up to `degree` features.
-
-    Cost: O(n m d).
 
     Attributes:
         degree: A whole number, 1 or more.
@@ -301,8 +287,6 @@ class Polynomial(ArmKernel):
 @dataclass(frozen=True, slots=True)
 class Distinct(ArmKernel):
     """The kernel that is 1 for arms with the same features and 0 for others: nothing is learned of one from another.
-
-    Cost: O(n m d).
 
     Examples:
         >>> Distinct().cross([[1.0, 2.0]], [[1.0, 2.0], [1.0, 2.5]])

@@ -33,6 +33,7 @@ class GroupKernel(OnFeatures):
     """
 
     only_engine = "groups"
+    instead_of_matrix = "its groups stand for it"
     why_only = "groups of users share nothing, so each has a small belief alone"
 
     def __init__(self, labels: Any, features: Any, *, feature_error: float = 0.0, kinds: Labels | None = None) -> None:

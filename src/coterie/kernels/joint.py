@@ -12,8 +12,7 @@ from coterie.errors import ArmError, DimensionError, KernelError, KernelMatrixEr
 from coterie.errors.checks import is_whole
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
-from coterie.kernels.pool import ArmPool, as_rows
-from coterie.kernels.ranges import check_range
+from coterie.kernels.pool import ArmPool, as_rows, check_range
 
 Index = NDArray[np.intp]
 
@@ -204,6 +203,8 @@ class OnPool(JointKernel):
 class NoUserMatrix(OnPool):
     """A joint kernel on a pool for so many users that their covariance is never written out."""
 
+    instead_of_matrix: ClassVar[str] = "its graph stands for it"
+
     @property
     @abstractmethod
     def n_users(self) -> int:
@@ -222,7 +223,7 @@ class NoUserMatrix(OnPool):
         """Never possible: raises."""
         raise KernelError(
             f"another user covariance was given to {type(self).__name__}",
-            "its graph or groups stand for it",
+            self.instead_of_matrix,
             "Make another kernel",
         )
 

@@ -14,14 +14,13 @@ from coterie.models.costs import exact_cost, grid_cost, linear_cost
 from coterie.models.engines.dense import DenseModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.features import FeaturesModel
-from coterie.models.engines.grid import GridModel, grid_bytes
+from coterie.models.engines.grid import GridModel, grid_bytes, merged
 from coterie.models.engines.groups import GroupsModel
 from coterie.models.engines.hybrid import HybridModel
 from coterie.models.engines.linear import LinearModel
 from coterie.models.engines.local import LocalModel
-from coterie.models.engines.merged_users import merged
 from coterie.models.engines.sparse import SparseModel
-from coterie.models.memory import available_memory
+from coterie.models.requirements import available_memory
 
 ENGINES: Mapping[str, type[Model]] = {
     "dense": DenseModel,

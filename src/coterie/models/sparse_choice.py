@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from coterie.errors.extras import how_to_install, is_installed, missing_extra
 from coterie.models.costs import exact_cost, grid_cost, linear_cost, sparse_cost, user_matrix_cost
 from coterie.models.engines.grid import grid_bytes
-from coterie.models.memory import available_memory
+from coterie.models.requirements import available_memory
 
 # Below so many users x ridge, what all users have in common decays too slowly for local solves.
 LEAST_SPREAD = 1000

@@ -18,7 +18,7 @@ from coterie.errors import (
     UnknownNameError,
 )
 from coterie.graphs import UserGraph
-from coterie.graphs.columns import EDGE_PAIRS
+from coterie.graphs.build import EDGE_PAIRS
 
 COLUMNS: dict[str, list[Any]] = {"from": ["a", "b"], "to": ["b", "c"], "weight": [1.0, 2.5]}
 EXPECTED = UserGraph.from_edges([("a", "b", 1.0), ("b", "c", 2.5)])

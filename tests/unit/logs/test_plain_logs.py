@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from coterie import ArmPool, UserGraph
 from coterie.errors import InputError
-from coterie.graphs.columns import EDGE_PAIRS
+from coterie.graphs.build import EDGE_PAIRS
 from coterie.logs import Events, Log, Pairs, Ragged, check_log, describe, read_log, write_log
 from coterie.logs.plain.cells import read_batches
 

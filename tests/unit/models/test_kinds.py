@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from coterie.errors import MemoryLimitError
 from coterie.kernels import PoolKernel, SquaredExponential
 from coterie.models import ENGINES, DenseModel, GridModel, HybridModel, LinearModel, choose_engine, make_model
-from coterie.models.engines.merged_users import merged
+from coterie.models.engines.grid import merged
 
 ARM_COV = SquaredExponential(1.0).gram(np.random.default_rng(0).normal(size=(6, 2)))
 

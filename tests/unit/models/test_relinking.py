@@ -11,8 +11,7 @@ import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.kernels.links import GraphCovariance
 from coterie.models import ENGINES, DenseModel, HybridModel, Model
-from coterie.models.engines.grid import GridModel
-from coterie.models.engines.whitening import FEW
+from coterie.models.engines.grid import FEW, GridModel
 from coterie.policies.added_edges import link_between
 from strategies import Array, graphs
 

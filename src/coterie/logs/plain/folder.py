@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
-from coterie.graphs.columns import edge_pair
+from coterie.graphs.build import edge_pair
 from coterie.logs.plain.cells import ROWS, Batch, Lists, read_batches
 from coterie.logs.tables import Table
 

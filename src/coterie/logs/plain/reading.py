@@ -11,9 +11,9 @@ from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, WEIGHT_RULE, ArmId,
 from coterie.errors import ArmError, GraphError, InputError
 from coterie.graphs import UserGraph
 from coterie.graphs.adjacency import from_pairs
-from coterie.graphs.columns import edge_pair
+from coterie.graphs.build import edge_pair
 from coterie.kernels import ArmPool
-from coterie.kernels.ranges import RESCALE, check_spread
+from coterie.kernels.pool import RESCALE, check_spread
 from coterie.logs.log import Floats, Ints, Log
 from coterie.logs.plain.cells import ROWS, Cells
 from coterie.logs.plain.events_table import read_events, read_had

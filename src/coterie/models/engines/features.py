@@ -21,8 +21,7 @@ from coterie.models.agreement import Seen, gap_of_weights, seen
 from coterie.models.base import Index
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.history import History
-from coterie.models.memory import require_memory
-from coterie.models.need import require_pool
+from coterie.models.requirements import require_memory, require_pool
 
 ARRAYS = ("user_features", "arm_features", "own", "weights", "observed", "count")
 PLAIN = ("user_rank", "arm_rank", "correction", "prior_error", "prior_error_norm")

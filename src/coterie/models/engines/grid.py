@@ -22,10 +22,12 @@ from coterie.kernels.links import Link
 from coterie.models.agreement import gap_of_weights, seen
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
-from coterie.models.engines.merged_users import merged
-from coterie.models.engines.whitening import arm_whitener, is_gentle
-from coterie.models.memory import require_memory
-from coterie.models.need import require_pool
+from coterie.models.requirements import require_memory, require_pool
+
+RANK = 1e-12  # of the largest eigenvalue of K_x; below it a direction is not there
+SMALLEST = 1e-5  # of it, that a direction may have
+STEEPEST = 1e5
+FEW = 64
 
 
 class GridModel(ConditionedModel):
@@ -238,3 +240,52 @@ def require_grid_memory(kernel: PoolKernel, limit: int | None) -> None:
     size = kernel.n_pairs
     what = f"the grid of {kernel.n_users} users x {kernel.n_arms} arms = {size} pairs"
     require_memory(grid_bytes(size), limit, what=what, remedy="Use engine 'exact'")
+
+
+def merged(kernel: PoolKernel) -> tuple[list[int], PoolKernel]:
+    """Returns the kind of each user, and the kernel with one user of each kind. O(n^2).
+
+    Users whose rows of the covariance are equal are perfectly correlated. Pooled users are all of one kind, clustered
+    ones of one kind for each cluster; mostly each user is a kind alone, and the kernel is the one given.
+
+    Examples:
+        >>> kinds, smaller = merged(PoolKernel(np.ones((3, 3)), np.eye(2)))
+        >>> kinds, smaller.n_pairs
+        ([0, 0, 0], 2)
+    """
+    firsts: dict[bytes, int] = {}
+    heads: list[int] = []
+    kinds: list[int] = []
+    for user, row in enumerate(kernel.user_cov + 0.0):  # -0.0 and 0.0 are the same number and not the same bytes
+        kind = firsts.setdefault(row.tobytes(), len(heads))
+        kinds.append(kind)
+        if kind == len(heads):
+            heads.append(user)
+    if len(heads) == kernel.n_users:
+        return kinds, kernel
+    return kinds, PoolKernel(kernel.user_cov[np.ix_(heads, heads)], kernel.arm_cov)
+
+
+def arm_whitener(arm_cov: Array) -> Array | None:
+    """Returns P with P'K_x P = I on what K_x spans; none if K_x is so close to singular that P would lose digits.
+
+    Twin arms, or more arms than features, are no trouble: the directions that K_x does not have are left out.
+
+    Examples:
+        >>> np.abs(arm_whitener(np.array([[4.0, 4.0], [4.0, 4.0]]))).round(3)
+        array([[0.25],
+               [0.25]])
+    """
+    values, vectors = np.linalg.eigh(arm_cov)
+    kept = values > RANK * values[-1]
+    if not kept.any() or values[kept][0] < SMALLEST * values[-1]:
+        return None
+    return np.asarray(vectors[:, kept] / np.sqrt(values[kept]))
+
+
+def is_gentle(link: Link, whitener: Array, n_pairs: int) -> bool:
+    """Whether conditioning on the link is cheaper than a rebuild and loses no digits to very heavy edges."""
+    if link.combinations.shape[1] * whitener.shape[1] > max(FEW, n_pairs // 8):
+        return False
+    ratio = link.spread.diagonal() / link.noise.diagonal()
+    return bool((ratio <= STEEPEST).all())

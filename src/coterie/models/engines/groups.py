@@ -13,12 +13,12 @@ from scipy.linalg import cho_factor, cho_solve
 from coterie.algebra import BlockWeights
 from coterie.algebra.gaps import gap
 from coterie.contracts import Array
-from coterie.errors import ParameterError
 from coterie.kernels.group_kernel import GroupKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import Seen, gap_of_weights
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
+from coterie.models.requirements import require_groups
 
 
 class GroupsModel(ConditionedModel):
@@ -238,14 +238,3 @@ def _solved(sums: Array) -> tuple[Array, float, float]:
     mean = cho_solve(factor, sums[-1])
     log_det = 2 * float(np.sum(np.log(np.diagonal(factor[0]))))
     return np.vstack([(covariance + covariance.T) / 2, mean]), log_det, float(mean @ sums[-1])
-
-
-def require_groups(kernel: JointKernel) -> GroupKernel:
-    """Returns the kernel if it is one of groups, and raises otherwise."""
-    if isinstance(kernel, GroupKernel):
-        return kernel
-    raise ParameterError(
-        f"engine 'groups' was asked for with a {type(kernel).__name__}",
-        "it needs users who are pooled, alone or in clusters, and a pool of arms",
-        "Use group_kernel(labels, arm_kernel, pool), or another engine",
-    )

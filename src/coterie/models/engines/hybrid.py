@@ -11,9 +11,8 @@ from coterie.kernels.links import Link
 from coterie.models.base import DRIFT_TOLERANCE, Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.exact import ExactModel
-from coterie.models.engines.grid import GridModel, require_grid_memory
-from coterie.models.engines.merged_users import merged
-from coterie.models.need import require_pool
+from coterie.models.engines.grid import GridModel, merged, require_grid_memory
+from coterie.models.requirements import require_pool
 
 
 def integer_cube_root(value: int) -> int:

@@ -19,9 +19,8 @@ from coterie.models.agreement import gap_of_weights, seen
 from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.features import eigen_features
-from coterie.models.engines.merged_users import merged
-from coterie.models.memory import require_memory
-from coterie.models.need import require_pool
+from coterie.models.engines.grid import merged
+from coterie.models.requirements import require_memory, require_pool
 
 
 class LinearModel(ConditionedModel):

@@ -12,7 +12,7 @@ from coterie.graphs import UserGraph
 from coterie.kernels import AllOnes, ArmKernel, ArmPool, Green, Independent, Linear, UserKernel
 from coterie.kernels.arm_features import MAX_FEATURES, MOST_EIGEN
 from coterie.models.choose import LARGE_ENGINES, OPTIONS
-from coterie.models.memory import check_users_fit
+from coterie.models.requirements import check_users_fit
 from coterie.models.sparse_choice import GraphSizes, choose_sparse
 from coterie.policies.adaptation.joined_clusters import ALL_JOINED
 

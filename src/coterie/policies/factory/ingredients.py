@@ -14,7 +14,7 @@ from coterie.kernels.group_kernel import group_kernel
 from coterie.models import Model, make_model
 from coterie.models.choose import LARGE_ENGINES, only_limit
 from coterie.models.engines.local import LocalModel
-from coterie.models.memory import check_users_fit
+from coterie.models.requirements import check_users_fit
 from coterie.policies.adaptation.clusters import Clusters
 from coterie.policies.adaptation.followers import Follower, ScheduledNoise, SpectralSchedule
 from coterie.policies.adaptation.joined_clusters import JoinedClusters, joined_at_first

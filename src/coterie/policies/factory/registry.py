@@ -9,7 +9,7 @@ from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
 from coterie.models import make_model
-from coterie.models.memory import check_users_fit
+from coterie.models.requirements import check_users_fit
 from coterie.policies.adaptation.followers import SpectralSchedule
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
 from coterie.policies.factory.engine_choice import feature_options, suited_engine, suited_groups

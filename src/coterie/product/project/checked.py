@@ -6,8 +6,8 @@ from pathlib import Path
 
 from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, WEIGHT_RULE, is_weight
 from coterie.errors import ArmError, GraphError
-from coterie.graphs.columns import edge_columns
-from coterie.kernels.ranges import RESCALE
+from coterie.graphs.build import edge_columns
+from coterie.kernels.pool import RESCALE
 from coterie.logs.tables import Table, as_number, as_whole, read_table
 
 Id = str | int

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from coterie.graphs import UserGraph
-from coterie.graphs.rewiring import rewirings
+from coterie.graphs.random_pairs import rewirings
 from coterie.logs.log import Floats, Ints
 from coterie.runs.diagnosis.outcomes import Outcomes
 

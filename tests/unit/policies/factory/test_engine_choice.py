@@ -7,7 +7,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import MemoryLimitError
-from coterie.models import memory
+from coterie.models import requirements
 
 RNG = np.random.default_rng(0)
 GRAPH = ct.make_graph("ring", 12)
@@ -38,7 +38,7 @@ def test_choices_are_those_of_the_exact_engines(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_many_users_and_arms_take_groups_by_themselves(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "machine_memory", lambda: 1)  # a matrix over users would be refused
+    monkeypatch.setattr(requirements, "machine_memory", lambda: 1)  # a matrix over users would be refused
     policy = ct.make_policy(name, graph=ct.make_graph("empty", 2_001), arms=ARMS)
     assert policy.model.engine == "groups"
     policy.update(7, policy.select(7).arm, 1.0)
@@ -46,7 +46,7 @@ def test_many_users_and_arms_take_groups_by_themselves(name: str, monkeypatch: p
 
 @pytest.mark.parametrize("name", ["exchangeable-gp-ucb", "coop-kernel-ucb", "sup-kernel-ucb"])
 def test_who_needs_a_matrix_over_users_is_refused_before_it_is_made(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(memory, "machine_memory", lambda: 1)
+    monkeypatch.setattr(requirements, "machine_memory", lambda: 1)
     with pytest.raises(MemoryLimitError, match="12 users need"):
         ct.make_policy(name, graph=GRAPH, arms=ARMS)
 

@@ -5,7 +5,7 @@ import pytest
 
 import coterie as ct
 from coterie.errors import MemoryLimitError, UnknownNameError
-from coterie.models import memory
+from coterie.models import requirements
 
 ARMS = ct.ArmPool(np.eye(3))
 
@@ -24,10 +24,10 @@ def test_users_whose_matrices_exceed_the_machine_are_refused_before_they_are_mad
 ) -> None:
     graph = ct.make_graph("ring", 50)
     ct.make_policy(graph=graph, arms=ARMS, **options)
-    monkeypatch.setattr(memory, "machine_memory", lambda: 16 * 50**2 - 1)
+    monkeypatch.setattr(requirements, "machine_memory", lambda: 16 * 50**2 - 1)
     with pytest.raises(MemoryLimitError, match=r"50 users need .* Use 'auto-ucb', or .* engine='sparse'"):
         ct.make_policy(graph=graph, arms=ARMS, **options)
-    monkeypatch.setattr(memory, "machine_memory", lambda: 16 * 50**2)
+    monkeypatch.setattr(requirements, "machine_memory", lambda: 16 * 50**2)
     ct.make_policy(graph=graph, arms=ARMS, **options)
 
 

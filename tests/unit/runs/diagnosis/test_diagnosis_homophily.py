@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from coterie.errors import InputError
 from coterie.graphs import UserGraph, make_graph
-from coterie.graphs.rewiring import rewirings
+from coterie.graphs.random_pairs import rewirings
 from coterie.logs import Events, Log, load_filmtrust
 from coterie.runs.diagnosis.homophily import Alike, affordable, homophily
 from coterie.runs.diagnosis.outcomes import outcomes_of

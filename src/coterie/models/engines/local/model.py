@@ -34,7 +34,7 @@ from coterie.models.base import Index, Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.local.trend import Trend
 from coterie.models.history import GrowingArray, History
-from coterie.models.need import require_arms
+from coterie.models.requirements import require_arms
 
 NEAR = 64  # rows that a decision takes as they are
 LOOKED_AT = 4  # times as many rows, of which those are taken that covary most with the candidates

@@ -23,7 +23,7 @@ from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision
 from coterie.models.engines.sparse.user_blocks import DataBlocks, MarginalBlocks
 from coterie.models.engines.sparse.variance_bounds import VarianceBounds
 from coterie.models.history import History
-from coterie.models.need import require_graph
+from coterie.models.requirements import require_graph
 
 FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
 HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0

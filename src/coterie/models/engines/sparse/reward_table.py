@@ -26,7 +26,7 @@ class RewardTable(History):
         (array([2.]), array([1.5]), 0, 1)
     """
 
-    __slots__ = ("_columns", "_n_arms", "_room", "_size", "compiled", "first", "following", "lengths", "n_met")
+    __slots__ = ("_columns", "_n_arms", "_room", "_size", "compiled", "first", "following", "lengths")
 
     def __init__(self, n_users: int, n_arms: int) -> None:
         self.compiled = load_rows()
@@ -34,7 +34,6 @@ class RewardTable(History):
         self._columns = {name: np.zeros(FIRST_ROOM, kind) for name, kind in COLUMNS.items()}
         self.following = np.zeros(FIRST_ROOM, np.int32)
         self.first, self.lengths = np.full(n_users, -1, np.int32), np.zeros(n_users, np.int32)
-        self.n_met = 0  # users with rows
         self._room = Room()
 
     def __len__(self) -> int:
@@ -59,7 +58,6 @@ class RewardTable(History):
             out._columns = {name: np.ascontiguousarray(state[name], kind) for name, kind in COLUMNS.items()}
             out.following = np.zeros(out._size, np.int32)
             out.compiled.link_rows(out._columns["users"], 0, out.first, out.following, out.lengths)
-            out.n_met = int(np.count_nonzero(out.lengths))
         return out
 
     @classmethod
@@ -208,7 +206,6 @@ class RewardTable(History):
             user = self._columns["users"][row]
             self.first[user] = self.following[row]
             self.lengths[user] -= 1
-            self.n_met -= int(self.lengths[user] == 0)
         self._size, self.n_observations = size, n_observations
 
     def _column(self, name: str) -> Any:
@@ -223,7 +220,6 @@ class RewardTable(History):
             self._columns[name][row] = value
         self.following[row], self.first[user] = self.first[user], row
         self.lengths[user] += 1
-        self.n_met += int(self.lengths[user] == 1)
         self._size = row + 1
 
 
