@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,27 +15,6 @@ from coterie.logs.tables import Table, as_number, as_text, csv_rows, is_parquet,
 
 ROWS = 2**17
 BETWEEN = "|"  # the ids of a list that stands in one cell
-
-
-class Cells(Protocol):
-    """A column of a batch."""
-
-    def __len__(self) -> int: ...
-
-    def text(self, row: int) -> str:
-        """Returns what a cell says; nothing if it is empty."""
-
-    def empty(self) -> NDArray[np.bool_]:
-        """Returns which cells say nothing."""
-
-    def numbers(self) -> Floats:
-        """Returns the finite numbers that the cells hold, NaN where one holds none."""
-
-    def places(self, known: Mapping[str, int]) -> Ints:
-        """Returns where each id is known to be, -1 where it is unknown."""
-
-    def distinct(self) -> list[str]:
-        """Returns what the cells say, each once, in order of appearance; not that some say nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +106,9 @@ class Numbers:
     def _texts(self) -> Texts:
         each, codes = np.unique(self.values, return_inverse=True)
         return Texts([as_text(value) for value in each.tolist()], codes)
+
+
+Cells: TypeAlias = Texts | Numbers  # a column of a batch
 
 
 @dataclass(frozen=True, slots=True)

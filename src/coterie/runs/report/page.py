@@ -7,7 +7,7 @@ from typing import Any
 
 from coterie.runs.report import regret, reward
 from coterie.runs.report.figures import draw_regrets, draw_rewards
-from coterie.runs.report.log_summary import summary_of
+from coterie.runs.report.real_data import summary_of
 from coterie.runs.report.sheet import Section, write_page
 from coterie.runs.report.style import Picture
 from coterie.runs.report.tables import (

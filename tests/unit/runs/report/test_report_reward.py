@@ -11,8 +11,8 @@ import pytest
 
 from coterie.runs.report import real_data
 from coterie.runs.report.figures import draw_rewards
-from coterie.runs.report.log_summary import summary_of
 from coterie.runs.report.page import write_report
+from coterie.runs.report.real_data import summary_of
 from coterie.runs.report.reward import answer, best_without_graph, by_visit, gain, over_time, sentence, thirds
 from coterie.runs.report.tables import reward_tables
 from coterie.runs.results import LogResults, Results

@@ -22,7 +22,7 @@ from coterie.runs.paper.document import answer, as_markdown, read_summaries, wri
 from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, cells, growth, summarise, within_ten_percent
 from coterie.runs.results import Results
 
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 
 
 def record(worlds: dict[str, dict[str, float]], growths: dict[str, float] | None = None) -> dict[str, Any]:
