@@ -7,6 +7,7 @@ import numpy as np
 from coterie.contracts import LARGEST_REWARD
 from coterie.models.agreement import gap_of_rows
 from coterie.models.choose import LARGE_ENGINES, default_options
+from coterie.policies.auto.fits import FitSchedule
 from coterie.product.learned import Memory
 
 SAME = 1e-7  # of the largest reward
@@ -70,6 +71,10 @@ def _check_belief(saved: dict[str, Any]) -> None:
     if engine != "auto" or model["engine"] == "sparse":
         _check(all(model.get(name, value) == value for name, value in given.items()), "its engine has other options")
     _check("kernel" in belief or "hyper" in belief or model["engine"] in LARGE_ENGINES, "its kernel is missing")
+    pending = belief.get("begun")
+    if pending is not None:
+        due = FitSchedule().due_after(pending["started"])
+        _check(pending["due"] == due, "its fit is due at another reward than its schedule says")
     _check_history(saved)
 
 
