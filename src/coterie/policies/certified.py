@@ -48,9 +48,9 @@ def refuse_certified(name: str, engine_options: Any) -> None:
         )
 
 
-def check_certifiable(name: str, score: Score, width: Width, *, staged: bool) -> None:
+def check_certifiable(name: str, score: Score, width: Width) -> None:
     """Raises if the choices of such a policy cannot be certified."""
-    if staged or not score.is_deterministic:
+    if not score.is_deterministic:
         raise ParameterError(
             f"certified=True was asked for with {name!r}",
             "only the highest mean + width * std can be certain: a UCB policy, or greedy",

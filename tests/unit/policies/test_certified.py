@@ -154,7 +154,7 @@ def test_nobody_asked_nobody_is_told() -> None:
     assert ct.make_policy("lk-gp-ucb", graph=graph, arms=arms, engine="sparse").select(0).certain is None
 
 
-@pytest.mark.parametrize("name", ["lk-gp-ts", "epsilon-greedy", "sup-kernel-ucb"])
+@pytest.mark.parametrize("name", ["lk-gp-ts", "epsilon-greedy"])
 def test_choices_that_are_drawn_cannot_be_certain(name: str) -> None:
     with pytest.raises(ParameterError, match="only the highest mean"):
         ct.make_policy(name, graph=ct.make_graph("ring", 5), arms=ct.ArmPool(np.eye(2)), **CERTIFIED)

@@ -188,7 +188,7 @@ def make_policy(
     }
     certified = engine == "sparse" and is_certified(engine_options)
     if certified:
-        check_certifiable(name, rule, parts["width"], staged=recipe.staged)
+        check_certifiable(name, rule, parts["width"])
     if expected_rounds is not None and recipe.staged:
         check_whole("expected_rounds", expected_rounds)
         return StagedPolicy(make=make, noise_var=first_noise, rounds=expected_rounds, **parts)
