@@ -22,16 +22,22 @@ from coterie.models.base import DRIFT_TOLERANCE, Index, Model
 from coterie.models.history import History
 
 LOG_2PI = log(2 * pi)
-CHUNK = 128
 FIRST_SHARE = 1e-3
-STAGED_RATIO = 1e5
 LONGEST_MOVE = 1e4
 
 
 class ConditionedModel(Model):
-    """A model that conditions its belief on each observation as it comes."""
+    """A model that conditions its belief on each observation as it comes.
+
+    Attributes:
+        stages: Whether very precise observations are taken in two parts.
+        staged_ratio: Observations are very precise if their precision times the prior variance exceeds it.
+        chunk: How many observations of a batch are conditioned on at once.
+    """
 
     stages: ClassVar[bool] = True
+    staged_ratio: ClassVar[float] = 1e5
+    chunk: ClassVar[int] = 128
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         super().__init__(kernel, noise_var=noise_var)
@@ -187,7 +193,11 @@ class ConditionedModel(Model):
         """
         row = self.history.rows.get(self.kernel.key(user, arm))
         largest = self.max_variance
-        if row is None or largest > STAGED_RATIO * self.noise_var or abs(after - before) > LONGEST_MOVE * sqrt(largest):
+        if (
+            row is None
+            or largest > self.staged_ratio * self.noise_var
+            or abs(after - before) > LONGEST_MOVE * sqrt(largest)
+        ):
             return False
         change = (after - before) / self.noise_var
         found = self._move(user, arm, change)
@@ -268,14 +278,14 @@ class ConditionedModel(Model):
         if len(users) == 0:
             return
         shares: tuple[float, ...] = (1.0,)
-        if self.stages and self.max_variance * float(precision.max()) > STAGED_RATIO:
+        if self.stages and self.max_variance * float(precision.max()) > self.staged_ratio:
             shares = (FIRST_SHARE, 1 - FIRST_SHARE)
             # The value twice is the value once, and a difference of zero between the two parts.
             gap_variance = 1 / (FIRST_SHARE * (1 - FIRST_SHARE) * precision)
             self._log_likelihood += 0.5 * float(np.sum(LOG_2PI + np.log(gap_variance)))
         for share in shares:
-            for start in range(0, len(users), CHUNK):
-                part = slice(start, start + CHUNK)
+            for start in range(0, len(users), self.chunk):
+                part = slice(start, start + self.chunk)
                 noise = 1 / (share * precision[part])
                 log_det, fit = self._condition(users[part], arms[part], values[part], noise)
                 self._info_gain += log_det - float(np.log(noise).sum())

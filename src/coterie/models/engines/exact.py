@@ -17,7 +17,7 @@ from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import gap_of_rows
 from coterie.models.base import Index
-from coterie.models.conditioned import CHUNK, ConditionedModel
+from coterie.models.conditioned import ConditionedModel
 from coterie.models.history import GrowingArray, as_arms
 
 SCORED = ("user", "arms", "solved", "mean", "variance")
@@ -87,8 +87,8 @@ class ExactModel(ConditionedModel):
             return inf
         probe = np.random.default_rng(0).standard_normal(factor.size)
         prior = [np.zeros(0)]
-        for start in range(0, factor.size, CHUNK):
-            part = slice(start, start + CHUNK)
+        for start in range(0, factor.size, self.chunk):
+            part = slice(start, start + self.chunk)
             prior.append(self.kernel.cross(users[part], arms[part], users, arms) @ probe)
         return max(
             gap(factor.times(factor.transposed_times(probe)), np.concatenate(prior) + noise * probe),
