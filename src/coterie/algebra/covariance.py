@@ -158,7 +158,7 @@ class PendingCovariance:
             self._n_pending = 0
 
     def restart(self) -> Array:
-        """Drops the pending columns and returns the matrix itself, to be filled anew in place."""
+        """Drops the pending columns and returns the matrix itself, to be filled again in place."""
         self._n_pending = 0
         return self._matrix
 

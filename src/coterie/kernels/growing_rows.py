@@ -110,7 +110,7 @@ class GrowingRows:
             place = self._insert(row, other, place)
         self._plain[place] = weight
         inside = slice(self._starts[row], self._ends[row])
-        # A sum that only grows at its end needs no other terms; any other is taken anew, or rounding would pile up.
+        # A sum that only grows at its end needs no other terms; any other is recomputed, or rounding would accumulate.
         self.degrees[row] = self.degrees[row] + weight if newest else self._plain[inside].sum()
         return before
 
@@ -190,7 +190,7 @@ def rows_of(weights: sp.csr_array) -> GraphRows:
 
 
 def _locked(*arrays: Any) -> Any:
-    """Returns the arrays for reading: compiled code is made for such, and tells them from others."""
+    """Returns the arrays for reading: compiled code has another type for writeable ones."""
     views = tuple(array[:] for array in arrays)
     for view in views:
         view.flags.writeable = False

@@ -75,7 +75,7 @@ class Hubs:
         """Lengthens a reach until the user's share can be 1, and returns the neighbours."""
         near, weights = self._rows.row(user)
         scale, degree = self._scales([user])[0], self._rows.degrees[user]
-        self.lift[user] = weights @ (self.ratio[user] - self.ratio[near])  # anew, so that rounding does not pile up
+        self.lift[user] = weights @ (self.ratio[user] - self.ratio[near])  # recomputed: rounding would accumulate
         more = (1 - self._cover([user])[0]) * scale / (degree + self._ridge * scale)
         self.ratio[user] += more
         self.lift[user] += degree * more

@@ -2,7 +2,7 @@
 
 A covariance S is the posterior's if and only if S = P - P O'GO S, with P the prior, O the map from weights to observed
 pairs and G their precision. Both sides times one random vector tell a wrong S from the right one, unless it is wrong by
-no more than rounding (Freivalds' check): one product with S, where computing S anew takes as many as it has rows.
+no more than rounding (Freivalds' check): one product with S, where computing S again takes as many as it has rows.
 """
 
 from collections.abc import Callable, Mapping

@@ -26,7 +26,7 @@ SAME, EPS = 1e-7, 2.3e-16
 
 
 class Replica(Protocol):
-    """Makes a model that knows nothing yet, of the engine and options of another."""
+    """Makes a model without observations, of the engine and options of another."""
 
     def __call__(self, kernel: JointKernel, *, noise_var: float) -> "Model":
         """Returns it."""
@@ -63,7 +63,7 @@ class Model(ABC):
     follows_graph: ClassVar[bool] = False
     has_cheap_means: ClassVar[bool] = False
     engine: ClassVar[str]
-    near: ClassVar[float] = inf  # how far off a belief may be that is told by its history, its kernel being known
+    near: ClassVar[float] = inf  # how far off its history's posterior a belief of a known kernel may be
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         self.kernel = kernel
@@ -133,7 +133,7 @@ class Model(ABC):
 
     @abstractmethod
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        """Forgets its observations and learns this history instead; on an error nothing has changed."""
 
     @abstractmethod
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
@@ -189,7 +189,7 @@ class Model(ABC):
         """Returns whether the belief is what history and kernel give, up to rounding; raises if it is not even `near`.
 
         Rounding grows as what is known beside what was. Beyond it lie beliefs that lost digits on their way, beside a
-        reward that was far too large or an edge that is very heavy: they are better computed anew.
+        reward that was far too large or an edge that is very heavy: they are better recomputed.
         """
         ratio = self.max_variance * float(self.history.count_array().max(initial=0.0)) / self.noise_var
         allowed, off = SAME + EPS * ratio * ratio, self.mismatch()

@@ -104,7 +104,7 @@ class ConditionedModel(Model):
         """Takes room of its own for the belief, so that a copy of a model shares none with it."""
 
     def _renewal_is_due(self) -> bool:
-        """Whether the belief would be cheaper to keep if it were computed anew from the collapsed history."""
+        """Whether the belief would be cheaper to keep if it were recomputed from the collapsed history."""
         return False
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
@@ -173,7 +173,7 @@ class ConditionedModel(Model):
             self._renew()
 
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        """Forgets its observations and learns this history instead; on an error nothing has changed."""
         history.rekey(self.kernel.key)
         before, self.history = self.history, history
         try:
@@ -226,14 +226,14 @@ class ConditionedModel(Model):
         return True
 
     def rebuild(self) -> None:
-        """Computes the belief anew, in place, from the collapsed history."""
+        """Recomputes the belief, in place, from the collapsed history."""
         self._reset()
         self._info_gain = 0.0
         self._log_likelihood = 0.0
         self._absorb(self.history)
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Returns how far the belief is from one computed anew, and takes that one if it is beyond the tolerance.
+        """Returns how far the belief is from a recomputed one, and takes that one if it is beyond the tolerance.
 
         Needs room for a second belief while it runs.
         """
@@ -292,7 +292,7 @@ class ConditionedModel(Model):
                 self._log_likelihood -= 0.5 * (fit + log_det + len(noise) * LOG_2PI)
 
     def _fresh(self) -> Self:
-        """Returns a model with the same settings and history whose belief is computed anew; this one is untouched."""
+        """Returns a model with the same settings and history whose belief is recomputed; this one is untouched."""
         other = copy(self)
         other._detach()
         other.rebuild()
@@ -303,7 +303,7 @@ class ConditionedModel(Model):
         self.__dict__.update(other.__dict__)
 
     def _renew(self) -> None:
-        """Computes the belief anew if that works; if not, the one at hand is as right, only dearer to keep."""
+        """Recomputes the belief if that works; if not, the one at hand is as right, only costlier to keep."""
         with suppress(NumericalError, MemoryError):
             self._take(self._fresh())
 

@@ -28,7 +28,7 @@ class ExactModel(ConditionedModel):
 
     Scoring q arms after k distinct pairs costs q k^2 / 2 multiply-adds; memory is about 4 k^2 bytes. A repeated pair
     is first added as a row of its own; when such rows exceed a quarter of the distinct pairs (and 64), the factor is
-    computed anew from the collapsed history, so the cost stays bounded by the number of distinct pairs.
+    recomputed from the collapsed history, so the cost stays bounded by the number of distinct pairs.
 
     Examples:
         >>> from coterie.kernels.arm import Linear
@@ -64,7 +64,7 @@ class ExactModel(ConditionedModel):
             "users": self._users.values,
             "arms": None if self._arms is None else self._arms.values,
             "whitened": self._whitened.values,
-            # the next reward may be learned by it, and a row computed anew would differ in the last bit
+            # the next reward may be learned by it, and a recomputed row would differ in the last bit
             "scored": None if self._scored is None else dict(zip(SCORED, self._scored, strict=True)),
         }
 

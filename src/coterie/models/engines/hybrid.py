@@ -95,15 +95,15 @@ class HybridModel(ConditionedModel):
     def describe(self) -> str:
         """Returns in words which engine this is, why, and at which stage it is."""
         if self._switch_is_due():  # all was learned at once: after a change of users or arms
-            told = f"Now 'exact'; beyond {self.switch_after} observations 'grid' takes over, with the next one."
+            stage = f"Now 'exact'; beyond {self.switch_after} observations 'grid' takes over, with the next one."
         elif self.stage == "exact":
-            told = f"Now 'exact'; 'grid' takes over after {self.switch_after} observations."
+            stage = f"Now 'exact'; 'grid' takes over after {self.switch_after} observations."
         else:
-            told = f"Now 'grid', as there are more than {self.switch_after} observations."
-        return f"{super().describe()} {told}"
+            stage = f"Now 'grid', as there are more than {self.switch_after} observations."
+        return f"{super().describe()} {stage}"
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Returns how far the belief is from one computed anew; a switch that a relearned history made due comes first.
+        """Returns how far the belief is from a recomputed one; a switch that a relearned history made due comes first.
 
         The two stages would be compared at different pairs.
         """

@@ -12,10 +12,10 @@ with Q the residual's covariance of the near rows plus noise and r that with the
 rows than are near, it is the exact posterior; beyond, given the trend, leaving rows out of the residual makes a belief
 wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds and 4 near
 candidates values of the arm kernel, a reward features^2: neither depends on how many users, arms or rewards there are,
-but for a look at who is near.
+but for the search for who is near.
 
 The trend is chosen by the reward that makes more rows than are near, and by every rebuild: a fit of `auto-*` makes a
-model anew beside the decisions, so that its trend follows the rewards at no cost to a call.
+new model beside the decisions, so that its trend follows the rewards at no cost to a call.
 """
 
 from functools import partial
@@ -90,7 +90,7 @@ class LocalModel(ConditionedModel):
     """
 
     engine = "local"
-    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
+    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
     kernel: OnPool
 
@@ -137,7 +137,7 @@ class LocalModel(ConditionedModel):
         self._reset()
 
     def rebuild(self) -> None:
-        """Computes the belief anew from the collapsed history, with a trend chosen for it."""
+        """Recomputes the belief from the collapsed history, with a trend chosen for it."""
         history = self.history
         self._reset()
         self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())

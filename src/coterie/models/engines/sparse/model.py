@@ -64,7 +64,7 @@ class SparseModel(ConditionedModel):
 
     engine = "sparse"
     can_fit = certifies = follows_graph = has_cheap_means = True
-    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
+    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
     limits: ClassVar[Limits] = LIMITS
     kernel: GraphKernel
@@ -219,7 +219,7 @@ class SparseModel(ConditionedModel):
         self._posterior.repair(self._data, self.max_work)
 
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        """Forgets its observations and learns this history instead; on an error nothing has changed."""
         super().relearn(RewardTable.of(history, self.kernel.n_users, self.kernel.n_arms))
 
     def rebuild(self) -> None:
