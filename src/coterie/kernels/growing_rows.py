@@ -34,7 +34,7 @@ class Room:
         for name, fill in fills.items():
             array, buffer = getattr(owner, name), self._buffers.get(name)
             if buffer is None or array.base is not buffer or len(buffer) < length:
-                buffer = self._buffers[name] = _roomy(array, 2 * length, fill)
+                buffer = self._buffers[name] = with_room(array, 2 * length, fill)
             setattr(owner, name, buffer[:length])
 
 
@@ -58,13 +58,13 @@ class GrowingRows:
         self._space = self._ends - self._starts
         self._used = int(plain.nnz)
         room = int(SPARE * self._used) + 256
-        self._near, self._plain = _roomy(plain.indices, room, 0), _roomy(plain.data, room, 0.0)
+        self._near, self._plain = with_room(plain.indices, room, 0), with_room(plain.data, room, 0.0)
         self._entries = self._plain
         self.degrees = np.array(degrees)
         if normalised:
             root = self._root(np.arange(len(self.degrees)))
             owners = np.repeat(np.arange(len(root)), self._space)
-            self._entries = _roomy(plain.data / (root[owners] * root[plain.indices]), room, 0.0)
+            self._entries = with_room(plain.data / (root[owners] * root[plain.indices]), room, 0.0)
         self._show()
 
     def matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
@@ -172,8 +172,8 @@ class GrowingRows:
                 each.astype(np.int64) for each in (self._starts, self._ends, self._space)
             )
         same = self._entries is self._plain
-        self._near, self._plain = _roomy(self._near, room, 0), _roomy(self._plain, room, 0.0)
-        self._entries = self._plain if same else _roomy(self._entries, room, 0.0)
+        self._near, self._plain = with_room(self._near, room, 0), with_room(self._plain, room, 0.0)
+        self._entries = self._plain if same else with_room(self._entries, room, 0.0)
         self._show()
 
     def _held(self) -> tuple[Array, ...]:
@@ -197,7 +197,7 @@ def _locked(*arrays: Any) -> Any:
     return views
 
 
-def _roomy(array: Any, length: int, fill: float) -> Any:
+def with_room(array: Any, length: int, fill: float = 0.0) -> Any:
     """Returns a copy with room at its end for so many rows in all; zeros take no memory before they are used."""
     shape = max(length, len(array)), *array.shape[1:]
     out = np.zeros(shape, dtype=array.dtype) if fill == 0 else np.full(shape, fill, dtype=array.dtype)

@@ -77,9 +77,9 @@ class ConditionedModel(Model):
 
     # What an engine gives
 
-    @abstractmethod
     def _mismatch(self) -> float:
-        """Returns how far the engine's own arrays are from what history and kernel give, relative."""
+        """Returns how far the engine's own arrays are from what history and kernel give; or it has a `mismatch`."""
+        raise NotImplementedError(self.engine)
 
     @abstractmethod
     def _reset(self) -> None:

@@ -416,7 +416,8 @@ class LocalModel(ConditionedModel):
             self._take_trend(state["chosen_for"])
             self._mean, self._cov = state["mean"], state["cov"]
 
-    def _mismatch(self) -> float:
+    def mismatch(self) -> float:
+        """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""
         if self._trend is None:
             return inf if self._cov.size else self._gap_of_sums(*self._all_together())
         if {len(self._mean), *self._cov.shape} != {self._trend.size}:
@@ -434,10 +435,6 @@ class LocalModel(ConditionedModel):
         gain, evidence = self._sums(log_det, surprise)
         of_gain, of_evidence = gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, log_det)
         return max(of_gain, of_evidence)
-
-    def mismatch(self) -> float:
-        """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""
-        return self._mismatch()
 
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         raise NotImplementedError  # rebuilt as a whole, and learned one by one

@@ -445,9 +445,6 @@ class SparseModel(ConditionedModel):
             self._marginals.mismatch(2 / self.kernel.ridge),
         )
 
-    def _mismatch(self) -> float:
-        return self.mismatch()
-
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns how far the kept residual and inverses are from recomputed ones, which it takes if beyond that.
 

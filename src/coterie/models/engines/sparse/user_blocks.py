@@ -9,9 +9,9 @@ import numpy as np
 from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
-from coterie.kernels.growing_rows import Room
+from coterie.kernels.growing_rows import Room, with_room
 from coterie.models.engines.sparse.limits import Limits
-from coterie.models.engines.sparse.reward_table import RewardTable, doubled
+from coterie.models.engines.sparse.reward_table import RewardTable
 
 FIRST_ROOM = 16
 RENEW_EVERY = 64
@@ -54,7 +54,7 @@ class UserBlocks:
             self._evict()
         elif len(self.users) == room:
             for name in self._names:
-                setattr(self, name, doubled(getattr(self, name)))
+                setattr(self, name, with_room(getattr(self, name), 2 * room))
         place = len(self.users)
         for name in self._names:
             if getattr(self, name).ndim == 1:
