@@ -160,7 +160,7 @@ def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.Mon
     np.testing.assert_allclose(singular.predict(0)[0], 1.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local.py has the latter
+@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local_model.py has the latter
 def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second block of a rebuild fails, when half of the old belief is gone: the old belief is back."""
     model = make_model(KERNEL, engine=engine)
@@ -188,7 +188,7 @@ def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monk
     assert model.log_marginal_likelihood == pytest.approx(evidence)
 
 
-@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local.py has the latter
+@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local_model.py has the latter
 def test_a_batch_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make_model(KERNEL, engine=engine)
     fill(model, 50)
