@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
 from coterie.kernels.arm import ArmKernel, Linear
-from coterie.kernels.joint import Index, NoUserMatrix, as_numbers, checked_psd
+from coterie.kernels.joint import NoUserMatrix, as_numbers, checked_psd
 from coterie.kernels.pool import ArmPool
 
 FEATURE_ERROR = 1e-3

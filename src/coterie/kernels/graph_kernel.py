@@ -14,13 +14,12 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
 from coterie.algebra.gaps import gap, gap_of_matrices
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
 from coterie.kernels.growing_rows import Entries, GrowingRows, Room, rows_of
 from coterie.kernels.hubs import Hubs
-from coterie.kernels.joint import Index
 from coterie.kernels.pool import ArmPool
 
 HUB = 2.0

@@ -4,11 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from coterie.contracts import Array
 
-Index = NDArray[np.intp]
 GraphRows = tuple[Any, Any, Any, Any]
 
 LEAST_ROOM = 4

@@ -4,14 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import cg
 
 from coterie.algebra import JitterLog, cholesky, solve_lower
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.user import MOST_DEGREE, Green, UserKernel
-
-Index = NDArray[np.intp]
 
 RESIDUAL = 1e-13
 STRIP = 256

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.algebra.gaps import gap_of_matrices
-from coterie.contracts import Array
-from coterie.models.history import History, Index
+from coterie.contracts import Array, Index
+from coterie.models.history import History
 
 Map = Callable[[Array], Array]
 

@@ -6,10 +6,9 @@ from math import inf, log1p
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors import FAILURES, DimensionError, NumericalError
 from coterie.errors.checks import check_ratio, checked_noise_var, checked_reward
 from coterie.errors.renamed import warn_renamed
@@ -18,7 +17,6 @@ from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
 from coterie.models.history import History
 
-Index = NDArray[np.intp]
 SolveProgress = Callable[[int, float], None]  # the number of a step, and how far above the threshold the residual is
 
 DRIFT_TOLERANCE = 1e-8

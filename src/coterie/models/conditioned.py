@@ -14,11 +14,11 @@ import numpy as np
 
 from coterie.algebra import CoterieError, JitterLog, NumericalError
 from coterie.algebra.gaps import gap_of_sums
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors import FAILURES
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
-from coterie.models.base import DRIFT_TOLERANCE, Index, Model
+from coterie.models.base import DRIFT_TOLERANCE, Model
 from coterie.models.history import History
 
 LOG_2PI = log(2 * pi)

@@ -5,11 +5,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import Array
-
-Index = NDArray[np.intp]
+from coterie.contracts import Array, Index
 
 
 class History:

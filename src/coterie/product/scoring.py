@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import ArmId, Array, UserId
+from coterie.contracts import ArmId, Array, Index, UserId
 from coterie.errors import ParameterError
 from coterie.errors.checks import check_whole
-from coterie.models.base import Index
 from coterie.policies import Policy
 from coterie.policies.ids import as_list
 from coterie.product.files.atomic import not_written, replacing

@@ -12,11 +12,10 @@ import numpy as np
 
 from coterie.algebra import PanelCholesky, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import gap_of_rows
-from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.history import GrowingArray, as_arms
 

@@ -13,12 +13,11 @@ from scipy.linalg import blas
 
 from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.agreement import Seen, gap_of_weights, seen
-from coterie.models.base import Index
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.history import History
 from coterie.models.requirements import require_memory, require_pool

@@ -15,12 +15,11 @@ from scipy.linalg import blas
 from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
 from coterie.algebra.gaps import gap
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors.checks import check_ratio
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
 from coterie.models.agreement import gap_of_weights, seen
-from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.requirements import require_memory, require_pool
 

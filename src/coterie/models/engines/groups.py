@@ -12,11 +12,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from coterie.algebra import BlockWeights
 from coterie.algebra.gaps import gap
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.group_kernel import GroupKernel
 from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import Seen, gap_of_weights
-from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.requirements import require_groups
 

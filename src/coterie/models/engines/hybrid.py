@@ -4,11 +4,11 @@ import sys
 from copy import copy
 from typing import Any
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors.checks import check_whole
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
-from coterie.models.base import DRIFT_TOLERANCE, Index
+from coterie.models.base import DRIFT_TOLERANCE
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.grid import GridModel, merged, require_grid_memory

@@ -13,10 +13,9 @@ from scipy.linalg import blas
 from coterie.algebra import BlockWeights, JitterLog, PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
 from coterie.algebra.gaps import gap_of_matrices
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.agreement import gap_of_weights, seen
-from coterie.models.base import Index
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.features import eigen_features
 from coterie.models.engines.grid import merged

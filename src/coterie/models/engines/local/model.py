@@ -27,10 +27,10 @@ from scipy.linalg import blas, lapack
 
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel, OnPool
-from coterie.models.base import Index, Replica
+from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.local.trend import Trend
 from coterie.models.history import GrowingArray, History

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.graph_kernel import GraphKernel
-from coterie.models.base import CertifiedBelief, Index
+from coterie.models.base import CertifiedBelief
 from coterie.models.engines.sparse.compiling import load_solvers
 from coterie.models.engines.sparse.limits import LIMITS, Limits
 from coterie.models.engines.sparse.posterior_weights import PosteriorWeights, work_before_global_solve

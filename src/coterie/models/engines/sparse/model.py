@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors import FAILURES
 from coterie.errors.checks import check_whole, checked_flag, checked_positive
 from coterie.graphs import Difference
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.joint import JointKernel
-from coterie.models.base import DRIFT_TOLERANCE, CertifiedBelief, Index, SolveProgress
+from coterie.models.base import DRIFT_TOLERANCE, CertifiedBelief, SolveProgress
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.sparse.certify import Certifier
 from coterie.models.engines.sparse.compiling import load_solvers

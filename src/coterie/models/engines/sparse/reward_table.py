@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.growing_rows import Room, with_room
 from coterie.models.engines.sparse.compiling import load_rows
-from coterie.models.history import History, Index, largest_in
+from coterie.models.history import History, largest_in
 
 FIRST_ROOM = 64
 Columns = dict[str, Array]
