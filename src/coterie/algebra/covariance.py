@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from coterie.algebra.factor import mirror
+from coterie.algebra.factor import Array, mirror
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 STRIP = 256

@@ -18,8 +18,7 @@ from coterie.contracts import Array, Index
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
-from coterie.kernels.growing_rows import Entries, GrowingRows, Room, rows_of
-from coterie.kernels.hubs import Hubs
+from coterie.kernels.growing_rows import Entries, GrowingRows, Hubs, Room, rows_of
 from coterie.kernels.pool import ArmPool
 
 HUB = 2.0
