@@ -45,8 +45,9 @@ class SparseModel(ConditionedModel):
     of the user's prior std, but for the hundredth of users with the highest degrees.
 
     The std is an upper bound: a user's block of A^-1 is computed when they are first decided for, their own rewards are
-    taken off it exactly, others' as far as is proven, and it is recomputed when these may have taken off four times
-    the accuracy.
+    taken off it exactly, others' as far as is proven, and it is recomputed when what was left out for want of proof may
+    exceed four times the accuracy. What is proven only in part is not counted: until the next recomputation a variance
+    may be further above the exact one than a fresh one is.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
