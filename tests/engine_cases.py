@@ -13,6 +13,7 @@ from coterie.kernels.group_kernel import group_kernel
 from coterie.kernels.joint import JointKernel
 from coterie.models import DenseModel, GridModel, HybridModel, Model, SparseModel
 from coterie.models.choose import ALL_ENGINES
+from coterie.models.engines.sparse.limits import Limits
 from strategies import Array, Case, scaled_gap
 
 ENGINE_NAMES = sorted(ALL_ENGINES)
@@ -58,6 +59,11 @@ def model_of(engine: str, case: Case, kernel: JointKernel | None = None) -> Mode
         pytest.importorskip("numba")
     wanted = kernel_of(engine, case) if kernel is None else kernel
     return SMALL.get(engine, ALL_ENGINES[engine])(wanted, noise_var=case.noise_var)
+
+
+def limited(**changes: Any) -> type[SparseModel]:
+    """Returns engine `sparse` with other sizes at which it takes another way."""
+    return type("LimitedSparseModel", (SparseModel,), {"limits": Limits(**changes)})
 
 
 def model_and_reference(engine: str, case: Case) -> tuple[Model, DenseModel]:

@@ -5,10 +5,9 @@ from time import perf_counter
 import numpy as np
 
 from benchmarks.large.world import N_ARMS, NOISE_VAR, WIDTH, World, play
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels import Green, PoolKernel
 from coterie.models import History, LinearModel, Model
-from coterie.models.base import Index
 from coterie.models.engines.sparse.solves import PosteriorPrecision
 
 BLOCK = 128  # rounds of `linear`, so that its pending updates are paid for

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import Model, SparseModel
-from coterie.models.base import Index
 
 COMMUNITY, DEGREE, ACROSS = 100, 10, 0.1
 WIDTH, N_ARMS, CANDIDATES, NOISE_VAR = 32, 1_000, 20, 0.1

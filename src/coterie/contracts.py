@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 VERSION = "0.1.0"
 
 Array = NDArray[np.float64]
+Index = NDArray[np.intp]  # rows of users, of arms or of observations
 UserId = Hashable
 ArmId = Hashable
 

@@ -4,10 +4,9 @@ from math import sqrt
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
-Array = NDArray[np.float64]
+from coterie.algebra.factor import Array
 
 
 class BlockWeights:

@@ -12,9 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import blas
 
-from coterie.algebra.factor import mirror
+from coterie.algebra.factor import Array, mirror
 
-Array = NDArray[np.float64]
 Index = NDArray[np.intp]
 
 STRIP = 256
@@ -158,7 +157,7 @@ class PendingCovariance:
             self._n_pending = 0
 
     def restart(self) -> Array:
-        """Drops the pending columns and returns the matrix itself, to be filled anew in place."""
+        """Drops the pending columns and returns the matrix itself, to be filled again in place."""
         self._n_pending = 0
         return self._matrix
 

@@ -3,9 +3,8 @@
 from math import inf
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from coterie.algebra.factor import Array
 
 FLOOR = 1e-6  # of the largest: what numbers far below it are off by is rounding
 NOTHING = 1e-250  # numbers of this size have no digits to compare once they are multiplied

@@ -3,10 +3,9 @@
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas
 
-Array = NDArray[np.float64]
+from coterie.algebra.factor import Array
 
 PANEL = 128
 

@@ -141,7 +141,7 @@ class SavedFileError(CoterieError):
 
 
 class JournalError(CoterieError):
-    """A journal that is damaged, belongs to another bandit, lacks a decision or tells of another one."""
+    """A journal that is damaged, belongs to another bandit, lacks a decision or has another one."""
 
 
 class StoreError(CoterieError):

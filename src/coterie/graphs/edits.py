@@ -1,6 +1,6 @@
 """Edits of a graph: what one does to the weights, and the list of edits that versions of a graph share.
 
-Such a list only gets longer, and each version knows its part of it, so adding costs what is added, and no version ever
+Such a list only gets longer, and each version has its part of it, so adding costs what is added, and no version ever
 sees what came after it. Only the newest version can add to what is shared; a second branch from an older one takes a
 copy. Who adds claims the end first, in one step that no other thread can come between: there is no lock, which a fork
 could leave held for ever. What an interrupted addition leaves in an index is no entry of any version: whatever is found

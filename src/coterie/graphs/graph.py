@@ -301,7 +301,7 @@ class UserGraph(StoredGraph):
         return self._with((), [Edit(min(i, j), max(i, j), old, weight)]), change
 
     def permuted(self, seed: int | np.random.Generator) -> Self:
-        """Returns the same users with their places in the graph dealt anew: a control that knows nothing.
+        """Returns the same users with their places in the graph permuted at random: a control.
 
         Examples:
             >>> UserGraph.from_edges([("ana", "bo")], users=["ana", "bo", "cy"]).permuted(0)

@@ -113,7 +113,7 @@ def preferential_pairs(n_users: int, attach: int, rng: np.random.Generator) -> P
 
 
 def rewired_pairs(n_users: int, k: int, rewire: float, rng: np.random.Generator) -> Pairs:
-    """Returns a ring where each user meets the k nearest, the far end of some links dealt anew; O(n k).
+    """Returns a ring where each user meets the k nearest, the far end of some links drawn again; O(n k).
 
     Examples:
         >>> len(rewired_pairs(10, 4, 0.5, np.random.default_rng(0))[0])

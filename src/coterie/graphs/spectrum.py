@@ -17,10 +17,25 @@ from coterie.errors.checks import is_whole
 from coterie.graphs.adjacency import Floats
 from coterie.graphs.laplacian import Components, blocks, degrees, laplacian
 
-DENSE_LIMIT = 2_000  # up to here a dense eigendecomposition takes a second or two
-FULL_LIMIT = 20_000  # beyond it the eigenvectors alone take more than 3 GB
-FACTOR_LIMIT = 100_000_000  # bound on the entries of a sparse factor: at worst 2 GB, in practice far less
-_RESTARTS = 3_000
+
+@dataclass(frozen=True, slots=True)
+class SpectrumLimits:
+    """Sizes at which another method is taken.
+
+    Attributes:
+        dense: Up to so many users the method is dense: a second or two.
+        full: Beyond so many all eigenvectors are refused, which alone take more than 3 GB.
+        factor: The entries that a sparse factor may have: at worst 2 GB, in practice far less.
+        restarts: Of Lanczos, before it has failed.
+    """
+
+    dense: int = 2_000
+    full: int = 20_000
+    factor: int = 100_000_000
+    restarts: int = 3_000
+
+
+LIMITS = SpectrumLimits()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,22 +51,24 @@ class Spectrum:
     vectors: Floats
 
 
-def spectrum(weights: sp.csr_array, parts: Components, *, k: int | None, normalised: bool) -> Spectrum:
+def spectrum(
+    weights: sp.csr_array, parts: Components, *, k: int | None, normalised: bool, limits: SpectrumLimits = LIMITS
+) -> Spectrum:
     """Returns the k smallest eigenpairs of the Laplacian, or all; O(n^3) dense, O(edges) a step by Lanczos."""
     n_users = weights.shape[0]
-    wanted = _checked_k(k, n_users)
-    if n_users <= DENSE_LIMIT or k is None:
+    wanted = _checked_k(k, n_users, limits)
+    if n_users <= limits.dense or k is None:
         values, vectors = _dense(laplacian(weights, normalised=normalised))
         # Exact zeros, as many as there are components, and no rounding below zero.
         values = np.concatenate([np.zeros(parts.count), np.maximum(values[parts.count :], 0.0)])
         return _frozen(values[:wanted], vectors[:, :wanted])
-    return _by_component(weights, parts, wanted, normalised)
+    return _by_component(weights, parts, wanted, normalised, limits)
 
 
-def extremes(weights: sp.csr_array, parts: Components) -> tuple[float, float]:
+def extremes(weights: sp.csr_array, parts: Components, limits: SpectrumLimits = LIMITS) -> tuple[float, float]:
     """Returns the smallest non-zero and the largest eigenvalue of L; (0, 0) without edges.
 
-    Components of up to DENSE_LIMIT users cost O(size^3), larger ones a Lanczos run at either end.
+    Components of up to 2,000 users cost O(size^3), larger ones a Lanczos run at either end.
 
     Examples:
         >>> from coterie.graphs.adjacency import canonical
@@ -60,17 +77,17 @@ def extremes(weights: sp.csr_array, parts: Components) -> tuple[float, float]:
         >>> extremes(w, components(w))
         (2.0, 8.0)
     """
-    ends = [_block_extremes(block) for _, block in blocks(weights, parts)]
+    ends = [_block_extremes(block, limits) for _, block in blocks(weights, parts)]
     if not ends:
         return 0.0, 0.0
     return min(low for low, _ in ends), max(high for _, high in ends)
 
 
-def _checked_k(k: int | None, n_users: int) -> int:
+def _checked_k(k: int | None, n_users: int, limits: SpectrumLimits) -> int:
     if k is None:
-        if n_users > FULL_LIMIT:
+        if n_users > limits.full:
             problem = f"a full spectrum of {n_users} users takes {16e-9 * n_users**2:.0f} GB"
-            raise MemoryLimitError(problem, f"it is offered up to {FULL_LIMIT} users", "Pass k for the k smallest")
+            raise MemoryLimitError(problem, f"it is offered up to {limits.full} users", "Pass k for the k smallest")
         return n_users
     if not is_whole(k, 1, n_users):
         raise ParameterError(f"k = {k!r} eigenpairs", f"k is an integer from 1 to {n_users}", "Pass such a k")
@@ -87,7 +104,9 @@ def _dense(matrix: sp.csr_array) -> tuple[Floats, Floats]:
     return values, vectors
 
 
-def _by_component(weights: sp.csr_array, parts: Components, k: int, normalised: bool) -> Spectrum:
+def _by_component(
+    weights: sp.csr_array, parts: Components, k: int, normalised: bool, limits: SpectrumLimits
+) -> Spectrum:
     values, vectors = np.zeros(k), np.zeros((weights.shape[0], k))
     n_zero = min(k, parts.count)
     null = np.sqrt(degrees(weights)) if normalised else np.ones(weights.shape[0])
@@ -101,7 +120,8 @@ def _by_component(weights: sp.csr_array, parts: Components, k: int, normalised: 
     found = []
     for users, block in blocks(weights, parts):
         matrix = laplacian(block, normalised=normalised)
-        low, columns = _non_zero(matrix, min(k - n_zero, len(users) - 1), null[users] / np.linalg.norm(null[users]))
+        own = null[users] / np.linalg.norm(null[users])
+        low, columns = _non_zero(matrix, min(k - n_zero, len(users) - 1), own, limits)
         found += [(value, users, column) for value, column in zip(low, columns.T, strict=True)]
     found.sort(key=lambda pair: float(pair[0]))
     for place, (value, users, column) in enumerate(found[: k - n_zero], start=n_zero):
@@ -109,58 +129,58 @@ def _by_component(weights: sp.csr_array, parts: Components, k: int, normalised: 
     return _frozen(values, vectors)
 
 
-def _block_extremes(block: sp.csr_array) -> tuple[float, float]:
+def _block_extremes(block: sp.csr_array, limits: SpectrumLimits) -> tuple[float, float]:
     matrix = laplacian(block)
     n_users = matrix.shape[0]
-    if n_users <= DENSE_LIMIT:
+    if n_users <= limits.dense:
         values = np.linalg.eigvalsh(matrix.toarray())
         return max(float(values[1]), 0.0), float(values[-1])
     null = np.full(n_users, n_users**-0.5)
-    low, _ = _non_zero(matrix, 1, null)
+    low, _ = _non_zero(matrix, 1, null, limits)
     # The top end of L is the low end of bound I - L, so one routine serves both.
     bound = _bound(matrix)
-    flipped, _ = _lanczos(sp.csr_array(bound * sp.eye_array(n_users) - matrix), 1, None)
+    flipped, _ = _lanczos(sp.csr_array(bound * sp.eye_array(n_users) - matrix), 1, None, limits)
     return float(low[0]), bound - float(flipped[0])
 
 
-def _non_zero(matrix: sp.csr_array, k: int, null: Floats) -> tuple[Floats, Floats]:
+def _non_zero(matrix: sp.csr_array, k: int, null: Floats, limits: SpectrumLimits) -> tuple[Floats, Floats]:
     """Returns the k smallest non-zero eigenpairs of the Laplacian of a connected graph."""
     n_users = matrix.shape[0]
     # ARPACK needs a basis of some 2 k vectors; when that is most of the space, dense is both safer and faster.
-    if n_users <= DENSE_LIMIT or 4 * k > n_users:
-        _checked_k(None, n_users)
+    if n_users <= limits.dense or 4 * k > n_users:
+        _checked_k(None, n_users, limits)
         values, vectors = _dense(matrix)
         return np.maximum(values[1 : k + 1], 0.0), vectors[:, 1 : k + 1]
-    return _lanczos(matrix, k, null)
+    return _lanczos(matrix, k, null, limits)
 
 
-def _lanczos(matrix: sp.csr_array, k: int, null: Floats | None) -> tuple[Floats, Floats]:
+def _lanczos(matrix: sp.csr_array, k: int, null: Floats | None, limits: SpectrumLimits) -> tuple[Floats, Floats]:
     """Returns the k smallest eigenpairs of a positive semi-definite matrix, orthogonal to its null vector."""
     n_users = matrix.shape[0]
     profile = _profile(matrix)
     # A graph that spreads out at once fills its factors, but its spectrum has gaps that plain Lanczos finds
     # quickly. A graph with narrow cuts is the opposite. The profile of the reordered matrix tells them apart.
-    direct = profile <= FACTOR_LIMIT and profile <= n_users**2 / 4
+    direct = profile <= limits.factor and profile <= n_users**2 / 4
     known = np.empty((n_users, 0)) if null is None else null[:, None]
     try:
-        return _all_copies(matrix, _inverse(matrix) if direct else _complement(matrix), k, known)
+        return _all_copies(matrix, _inverse(matrix) if direct else _complement(matrix), k, known, limits.restarts)
     except ArpackNoConvergence as error:
-        if direct or profile > FACTOR_LIMIT:
+        if direct or profile > limits.factor:
             problem = f"the {k} smallest eigenvalues of {n_users} users did not converge"
-            rule = f"Lanczos has {_RESTARTS} restarts"
+            rule = f"Lanczos has {limits.restarts} restarts"
             raise NumericalError(problem, rule, "Ask for fewer eigenpairs, or drop very weak edges") from error
-        return _all_copies(matrix, _inverse(matrix), k, known)
+        return _all_copies(matrix, _inverse(matrix), k, known, limits.restarts)
 
 
 def _all_copies(
-    matrix: sp.csr_array, apply: Callable[[Floats], Floats], k: int, known: Floats
+    matrix: sp.csr_array, apply: Callable[[Floats], Floats], k: int, known: Floats, restarts: int
 ) -> tuple[Floats, Floats]:
     """Returns the k smallest eigenpairs outside `known`; a repeated eigenvalue is found as often as it occurs."""
-    values, vectors = _ritz(matrix, _run(apply, k, known))
+    values, vectors = _ritz(matrix, _run(apply, k, known, restarts))
     # One Krylov space can miss copies of an eigenvalue; the space orthogonal to those found still holds them.
     # The first is never missed and each pass finds at least one more, so k - 1 passes are enough.
     for _ in range(k - 1):
-        extra, missed = _ritz(matrix, _run(apply, min(k, 4), np.hstack([known, vectors])))
+        extra, missed = _ritz(matrix, _run(apply, min(k, 4), np.hstack([known, vectors]), restarts))
         if extra[0] >= values[-1] - 1e-8 * max(values[-1], extra[-1]):
             break
         values, vectors = _ritz(matrix, np.hstack([vectors, missed]))
@@ -175,7 +195,7 @@ def _ritz(matrix: sp.csr_array, vectors: Floats) -> tuple[Floats, Floats]:
     return np.maximum(values, 0.0), basis @ turn
 
 
-def _run(apply: Callable[[Floats], Floats], k: int, known: Floats) -> Floats:
+def _run(apply: Callable[[Floats], Floats], k: int, known: Floats, restarts: int) -> Floats:
     n_users = len(known)
 
     def away(vector: Floats) -> Floats:
@@ -184,7 +204,7 @@ def _run(apply: Callable[[Floats], Floats], k: int, known: Floats) -> Floats:
     operator = LinearOperator((n_users, n_users), matvec=lambda x: away(apply(away(x.ravel()))), dtype=np.float64)
     start = away(np.random.default_rng(known.shape[1]).standard_normal(n_users))
     basis_size = min(n_users - 1, max(2 * k + 1, 40))
-    vectors: Floats = eigsh(operator, k=k, which="LA", v0=start, ncv=basis_size, maxiter=_RESTARTS, tol=1e-12)[1]
+    vectors: Floats = eigsh(operator, k=k, which="LA", v0=start, ncv=basis_size, maxiter=restarts, tol=1e-12)[1]
     return vectors
 
 

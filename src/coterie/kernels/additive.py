@@ -13,11 +13,11 @@ import numpy as np
 from scipy.linalg import lapack
 
 from coterie.algebra import mirror
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import KernelError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
-from coterie.kernels.joint import Index, Neighbourhood, NoUserMatrix, OnPool, checked_psd
+from coterie.kernels.joint import Neighbourhood, NoUserMatrix, OnPool, checked_psd
 
 MOST_USERS = 64  # in a neighbourhood
 MOST_RINGS = 3

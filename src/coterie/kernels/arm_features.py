@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
 from coterie.kernels.arm import ArmKernel, Linear
-from coterie.kernels.joint import Index, NoUserMatrix, as_numbers, checked_psd
+from coterie.kernels.joint import NoUserMatrix, as_numbers, checked_psd
 from coterie.kernels.pool import ArmPool
 
 FEATURE_ERROR = 1e-3
@@ -44,12 +44,17 @@ class OnFeatures(NoUserMatrix):
 
 
 def arm_features(
-    arm_kernel: ArmKernel, pool: ArmPool, feature_error: float, max_features: int = MAX_FEATURES
+    arm_kernel: ArmKernel,
+    pool: ArmPool,
+    feature_error: float,
+    max_features: int = MAX_FEATURES,
+    *,
+    most_eigen: int = MOST_EIGEN,
 ) -> tuple[Array, float]:
     """Returns features whose products are the arm kernel on the pool, and the share of the variance they miss.
 
     Those of a linear kernel are the arms' own; otherwise as many eigen-features of the pool as are needed, O(m^3), or
-    of landmarks among more than 2,000 arms.
+    of landmarks among more than `most_eigen` arms.
     """
     if not (isinstance(feature_error, int | float | np.number) and 0 <= feature_error < 1):
         raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
@@ -59,7 +64,7 @@ def arm_features(
         offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)
         return np.hstack([pool.features, offset]), 0.0
     kernel = arm_kernel.resolve(pool.features)
-    if len(pool) > MOST_EIGEN:
+    if len(pool) > most_eigen:
         return landmark_features(kernel, pool.features, feature_error, max_features)
     gram = checked_psd(kernel.gram(pool.features), len(pool), what="arm kernel on the pool")
     values, vectors = np.linalg.eigh(gram)
@@ -84,7 +89,9 @@ def fewest_features(columns: Array, diagonal: Array, error: float, most: int) ->
     return np.ascontiguousarray(columns[:, :kept]), max(float(missing[kept - 1]), 0.0)
 
 
-def landmark_features(kernel: ArmKernel, rows: Array, error: float, most: int) -> tuple[Array, float]:
+def landmark_features(
+    kernel: ArmKernel, rows: Array, error: float, most: int, *, most_scanned: int = MOST_SCANNED
+) -> tuple[Array, float]:
     """Returns features of many arms, and what they miss; only the landmarks' columns of K_x are made (Nystrom).
 
     The next landmark is the arm of which most is missing. A few times as many as there may be features are taken, and
@@ -97,24 +104,26 @@ def landmark_features(kernel: ArmKernel, rows: Array, error: float, most: int) -
         ((50, 3), True)
     """
     diagonal = kernel.diag(rows)
-    if len(rows) > MOST_SCANNED:
-        return _of_many(kernel, rows, diagonal, error, most)
+    if len(rows) > most_scanned:
+        return _of_many(kernel, rows, diagonal, error, most, most_scanned)
     columns, _ = _pivoted(kernel, rows, diagonal, error, SPARE * most)
     turn = np.linalg.eigh(columns.T @ columns)[1]
     return fewest_features((columns @ turn)[:, ::-1], diagonal, error, most)
 
 
-def _of_many(kernel: ArmKernel, rows: Array, diagonal: Array, error: float, most: int) -> tuple[Array, float]:
+def _of_many(
+    kernel: ArmKernel, rows: Array, diagonal: Array, error: float, most: int, most_scanned: int
+) -> tuple[Array, float]:
     """Returns the same by some of the arms, drawn at random: landmarks and turn are theirs, O(arms x landmarks).
 
     What features miss is counted over all arms all the same. Columns are made piece by piece: they would be the
     largest thing there is.
     """
-    seen = np.sort(np.random.default_rng(0).choice(len(rows), MOST_SCANNED, replace=False))
+    seen = np.sort(np.random.default_rng(0).choice(len(rows), most_scanned, replace=False))
     columns, pivots = _pivoted(kernel, rows[seen], diagonal[seen], error, SPARE * most)
     turn = np.linalg.eigh(columns.T @ columns)[1][:, ::-1][:, :most]
     weights = solve_triangular(columns[pivots], turn, lower=True, trans="T")
-    pieces = np.array_split(rows, -(-len(rows) // MOST_SCANNED))
+    pieces = np.array_split(rows, -(-len(rows) // most_scanned))
     features = np.vstack([kernel.cross(piece, rows[seen][pivots]) @ weights for piece in pieces])
     return fewest_features(features, diagonal, error, most)
 

@@ -14,13 +14,11 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import cg
 
 from coterie.algebra.gaps import gap, gap_of_matrices
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import Difference, UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
-from coterie.kernels.growing_rows import Entries, GrowingRows, Room, rows_of
-from coterie.kernels.hubs import Hubs
-from coterie.kernels.joint import Index
+from coterie.kernels.growing_rows import Entries, GrowingRows, Hubs, Room, rows_of
 from coterie.kernels.pool import ArmPool
 
 HUB = 2.0
@@ -58,7 +56,7 @@ class GraphKernel(OnFeatures):
         weights: The off-diagonal entries of L_rho, their sign changed, in CSR.
         rows: The same as compiled code takes them: where each row starts and ends, neighbours, and entries.
         diagonal: The diagonal of L_rho.
-        shape: The tolerance of each user's residual beside others'; larger at hubs, whose pushes are dear.
+        shape: The tolerance of each user's residual beside others'; larger at hubs, whose pushes are costly.
         reach: A supersolution, L_rho reach >= shape: how large an error residuals of that shape make at most.
         null: L_rho null = ridge null: all ones, or the roots of the degrees.
         ridge: The paper's rho.
@@ -170,7 +168,7 @@ class GraphKernel(OnFeatures):
         return max(of_lift, of_shape, gap(self._degrees, np.asarray(plain.sum(axis=1)).ravel()))
 
     def growth(self) -> dict[str, Any]:
-        """Returns what a kernel made anew on the same graph may not have to the bit."""
+        """Returns what a kernel made from the same graph may not have to the bit."""
         smallest, largest = self._span if self.has_grown else (float(self.shape.min()), float(self.shape.max()))
         hubs = {"hubs": self._waiting_hubs()} if self._hubs_wait else {}
         kept = {"degrees": self._degrees, "shape": self.shape, "reach": self.reach}
@@ -306,5 +304,5 @@ def _off_diagonal(precision: Any) -> Any:
     weights.setdiag(0.0)
     weights.eliminate_zeros()
     for array in (weights.data, weights.indices, weights.indptr):
-        array.flags.writeable = False  # as those of a graph are: compiled code tells the two apart
+        array.flags.writeable = False  # as those of a graph are: compiled code has a type for each
     return weights

@@ -5,11 +5,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import DimensionError
 from coterie.kernels.arm import ArmKernel, Distinct
 from coterie.kernels.arm_features import FEATURE_ERROR, MAX_FEATURES, OnFeatures, arm_features
-from coterie.kernels.joint import Index
 from coterie.kernels.pool import ArmPool
 
 Labels = NDArray[np.int64]

@@ -1,18 +1,30 @@
-"""Rows of a graph's matrix with room to spare, so that users and edges join in amortised constant time."""
+"""A graph that changes in place: users and edges join in amortised constant time, and bounds of residuals stay true.
 
+`GrowingRows` has the rows of the graph's matrix, with room to spare. `Hubs` has tolerances of residuals that are larger
+at hubs, and their supersolution. With null the vector for which L_rho null = ridge null, write reach = null ratio and
+shape = null share. Then L_rho reach >= shape says share <= lift / scale + ridge ratio, with lift = L ratio
+(L combinatorial) and scale 1, or the degree where L_rho is normalised. So a changed edge moves the lift of its two
+ends, and nobody else's.
+"""
+
+from collections import deque
+from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from coterie.contracts import Array
+from coterie.graphs.edits import Edit
 
-Index = NDArray[np.intp]
 GraphRows = tuple[Any, Any, Any, Any]
 
 LEAST_ROOM = 4
 SPARE = 1.25
+LEAST_SHARE = 0.5
+MOST_TURNS = 200
+LONGEST = 1.5  # times the reach where nobody waits, as when a kernel is made
+MARGIN = 1e-6  # of a share, for sums that are kept up to date
 
 
 class Entries(NamedTuple):
@@ -34,7 +46,7 @@ class Room:
         for name, fill in fills.items():
             array, buffer = getattr(owner, name), self._buffers.get(name)
             if buffer is None or array.base is not buffer or len(buffer) < length:
-                buffer = self._buffers[name] = _roomy(array, 2 * length, fill)
+                buffer = self._buffers[name] = with_room(array, 2 * length, fill)
             setattr(owner, name, buffer[:length])
 
 
@@ -58,13 +70,13 @@ class GrowingRows:
         self._space = self._ends - self._starts
         self._used = int(plain.nnz)
         room = int(SPARE * self._used) + 256
-        self._near, self._plain = _roomy(plain.indices, room, 0), _roomy(plain.data, room, 0.0)
+        self._near, self._plain = with_room(plain.indices, room, 0), with_room(plain.data, room, 0.0)
         self._entries = self._plain
         self.degrees = np.array(degrees)
         if normalised:
             root = self._root(np.arange(len(self.degrees)))
             owners = np.repeat(np.arange(len(root)), self._space)
-            self._entries = _roomy(plain.data / (root[owners] * root[plain.indices]), room, 0.0)
+            self._entries = with_room(plain.data / (root[owners] * root[plain.indices]), room, 0.0)
         self._show()
 
     def matrices(self) -> tuple[sp.csr_array, sp.csr_array]:
@@ -110,7 +122,7 @@ class GrowingRows:
             place = self._insert(row, other, place)
         self._plain[place] = weight
         inside = slice(self._starts[row], self._ends[row])
-        # A sum that only grows at its end needs no other terms; any other is taken anew, or rounding would pile up.
+        # A sum that only grows at its end needs no other terms; any other is recomputed, or rounding would accumulate.
         self.degrees[row] = self.degrees[row] + weight if newest else self._plain[inside].sum()
         return before
 
@@ -172,8 +184,8 @@ class GrowingRows:
                 each.astype(np.int64) for each in (self._starts, self._ends, self._space)
             )
         same = self._entries is self._plain
-        self._near, self._plain = _roomy(self._near, room, 0), _roomy(self._plain, room, 0.0)
-        self._entries = self._plain if same else _roomy(self._entries, room, 0.0)
+        self._near, self._plain = with_room(self._near, room, 0), with_room(self._plain, room, 0.0)
+        self._entries = self._plain if same else with_room(self._entries, room, 0.0)
         self._show()
 
     def _held(self) -> tuple[Array, ...]:
@@ -183,6 +195,79 @@ class GrowingRows:
         self.rows: GraphRows = _locked(self._starts, self._ends, self._near, self._entries)
 
 
+class Hubs:
+    """What `shape` and `reach` are made of, for users and edges that come and go.
+
+    Args:
+        rows: The graph.
+        ridge: The paper's rho.
+        kept: Ratio, share and lift of each user.
+    """
+
+    def __init__(self, rows: GrowingRows, ridge: float, kept: dict[str, Array]) -> None:
+        self._rows, self._ridge, self._room = rows, ridge, Room()
+        self.ratio, self.share, self.lift = (np.array(kept[name]) for name in ("ratio", "share", "lift"))
+
+    def state(self) -> dict[str, Any]:
+        """Returns what makes the same again, to the bit."""
+        return {"ratio": self.ratio, "share": self.share, "lift": self.lift}
+
+    def follow(self, n_users: int, edits: Iterable[Edit]) -> set[int] | None:
+        """Takes newcomers, and edges that the rows have taken already; returns whose reach or share may have changed.
+
+        Whose share would fall below a half gets a longer reach instead, which takes from the lift of the neighbours,
+        and so on. None if that goes too far, or weights are so heavy that rounding matters: hubs cannot wait then.
+        """
+        n_before = len(self.ratio)
+        self._room.lengthen(self, n_users, ratio=1 / self._ridge, share=1.0, lift=0.0)
+        touched: set[int] = set()
+        for row, other, old, new in edits:
+            if abs(new - old) * 1e-15 > MARGIN * self._ridge * min(self._scales([row, other])):
+                return None
+            pull = (new - old) * float(self.ratio[row] - self.ratio[other])
+            self.lift[row] += pull
+            self.lift[other] -= pull
+            touched.update((row, other))
+        return touched if self._settled(touched, n_before) else None
+
+    def _settled(self, touched: set[int], n_before: int) -> bool:
+        """Lengthens reaches until every share is at least a half, a newcomer's 1; returns whether that went well."""
+        met = np.array(sorted(touched), dtype=np.intp)
+        short, turns = deque(dict.fromkeys([*met[met >= n_before].tolist(), *self._below(met)])), 0
+        while short:
+            user, turns = short.popleft(), turns + 1
+            near = self._lengthened(user)
+            if turns > MOST_TURNS or self.ratio[user] * self._ridge > LONGEST:
+                return False
+            touched.update(near.tolist())
+            short.extend(set(self._below(near)) - set(short))
+        whom = np.array(sorted(touched), dtype=np.intp)
+        self.share[whom] = np.minimum(self.share[whom], (1 - MARGIN) * self._cover(whom))
+        return True
+
+    def _lengthened(self, user: int) -> Any:
+        """Lengthens a reach until the user's share can be 1, and returns the neighbours."""
+        near, weights = self._rows.row(user)
+        scale, degree = self._scales([user])[0], self._rows.degrees[user]
+        self.lift[user] = weights @ (self.ratio[user] - self.ratio[near])  # recomputed: rounding would accumulate
+        more = (1 - self._cover([user])[0]) * scale / (degree + self._ridge * scale)
+        self.ratio[user] += more
+        self.lift[user] += degree * more
+        self.lift[near] -= weights * more
+        return near
+
+    def _below(self, users: Any) -> list[int]:
+        return [int(user) for user in users[self._cover(users) < LEAST_SHARE]]
+
+    def _cover(self, users: Any) -> Array:
+        """Returns the largest share that is true."""
+        return np.asarray(self.lift[users] / self._scales(users) + self._ridge * self.ratio[users])
+
+    def _scales(self, users: Any) -> Array:
+        degrees = self._rows.degrees[users]
+        return np.where(degrees > 0, degrees, 1.0) if self._rows.normalised else np.ones(len(degrees))
+
+
 def rows_of(weights: sp.csr_array) -> GraphRows:
     """Returns a CSR matrix as compiled code takes it: where each row starts and ends, neighbours, and entries."""
     rows: GraphRows = _locked(weights.indptr[:-1], weights.indptr[1:], weights.indices, weights.data)
@@ -190,14 +275,14 @@ def rows_of(weights: sp.csr_array) -> GraphRows:
 
 
 def _locked(*arrays: Any) -> Any:
-    """Returns the arrays for reading: compiled code is made for such, and tells them from others."""
+    """Returns the arrays for reading: compiled code has another type for writeable ones."""
     views = tuple(array[:] for array in arrays)
     for view in views:
         view.flags.writeable = False
     return views
 
 
-def _roomy(array: Any, length: int, fill: float) -> Any:
+def with_room(array: Any, length: int, fill: float = 0.0) -> Any:
     """Returns a copy with room at its end for so many rows in all; zeros take no memory before they are used."""
     shape = max(length, len(array)), *array.shape[1:]
     out = np.zeros(shape, dtype=array.dtype) if fill == 0 else np.full(shape, fill, dtype=array.dtype)

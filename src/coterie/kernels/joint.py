@@ -5,16 +5,13 @@ from collections.abc import Callable, Hashable
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ArmError, DimensionError, KernelError, KernelMatrixError
 from coterie.errors.checks import is_whole
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
 from coterie.kernels.pool import ArmPool, as_rows, check_range
-
-Index = NDArray[np.intp]
 
 
 def as_numbers(values: Any, *, what: str) -> Array:

@@ -4,14 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from scipy.sparse.linalg import cg
 
 from coterie.algebra import JitterLog, cholesky, solve_lower
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.user import MOST_DEGREE, Green, UserKernel
-
-Index = NDArray[np.intp]
 
 RESIDUAL = 1e-13
 STRIP = 256
@@ -84,7 +81,7 @@ class Link:
 def make_link(
     form: GraphCovariance, user_cov: Array, laplacian: sp.csr_array, edges: AddedEdges, *, newcomers: int
 ) -> Link | None:
-    """Returns what added edges do to a covariance of this form; none if it cannot be told to full accuracy.
+    """Returns what added edges do to a covariance of this form; none if it cannot be computed to full accuracy.
 
     With the incidences D and weights w of the edges, C = scale (L + ridge I)^-1 and K = C + own I + common 11' before
     them, it is K - C D (scale / w + D'C D)^-1 D'C afterwards: what is left when A'f, with A = K^-1 C D, is seen to be

@@ -98,7 +98,7 @@ def check_range(
 
     Args:
         features: A row for each arm.
-        whose: Tells whose features a row are.
+        whose: Returns whose features a row are.
         names: Those of the features, if they have names.
 
     Examples:

@@ -228,7 +228,7 @@ class AllOnes(UserKernel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exchangeable(UserKernel):
-    """share 11' + (1 - share) I: every user is like every other to the same degree; knows no graph.
+    """share 11' + (1 - share) I: every user is like every other to the same degree, whatever the graph.
 
     Attributes:
         share: The correlation of two users, from 0 (alone) to 1 (pooled).

@@ -2,7 +2,7 @@
 
 A covariance S is the posterior's if and only if S = P - P O'GO S, with P the prior, O the map from weights to observed
 pairs and G their precision. Both sides times one random vector tell a wrong S from the right one, unless it is wrong by
-no more than rounding (Freivalds' check): one product with S, where computing S anew takes as many as it has rows.
+no more than rounding (Freivalds' check): one product with S, where computing S again takes as many as it has rows.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from coterie.algebra.gaps import gap_of_matrices
-from coterie.contracts import Array
-from coterie.models.history import History, Index
+from coterie.contracts import Array, Index
+from coterie.models.history import History
 
 Map = Callable[[Array], Array]
 
@@ -21,21 +21,21 @@ SCATTERS = 1e-5  # a slip that was replaced has cost the mean of its pair some d
 LEAST = 1e-100  # rewards that are all below this are as good as 0
 
 
-class Seen(NamedTuple):
+class Observed(NamedTuple):
     """What was observed, a row for each kind of user and a column for each arm: how precisely, and with what mean."""
 
     precision: Array
     means: Array
 
 
-def seen(history: History, kinds: Index, n_kinds: int, n_arms: int, noise_var: float) -> Seen:
+def observed_in(history: History, kinds: Index, n_kinds: int, n_arms: int, noise_var: float) -> Observed:
     """Returns the observations of a history as tables; users of one kind count together.
 
     Examples:
         >>> history = History()
         >>> history.add("pair", 1, 0, 3.0)
-        >>> seen(history, np.array([0, 0]), 1, 2, 0.5)
-        Seen(precision=array([[2., 0.]]), means=array([[3., 0.]]))
+        >>> observed_in(history, np.array([0, 0]), 1, 2, 0.5)
+        Observed(precision=array([[2., 0.]]), means=array([[3., 0.]]))
     """
     place = kinds[history.user_array()], history.arm_array()
     precision, sums = np.zeros((n_kinds, n_arms)), np.zeros((n_kinds, n_arms))
@@ -43,7 +43,7 @@ def seen(history: History, kinds: Index, n_kinds: int, n_arms: int, noise_var: f
     np.add.at(precision, place, counts)
     np.add.at(sums, place, counts * history.mean_array())
     means = np.divide(sums, precision, out=np.zeros_like(sums), where=precision > 0)
-    return Seen(precision / noise_var, means)
+    return Observed(precision / noise_var, means)
 
 
 def gap_of_rows(
@@ -77,7 +77,7 @@ def gap_of_rows(
     return largest if largest < inf else inf
 
 
-def gap_of_weights(times: Map, mean: Array, prior: Map, out: Map, back: Map, observed: Seen) -> float:
+def gap_of_weights(times: Map, mean: Array, prior: Map, out: Map, back: Map, observed: Observed) -> float:
     """Returns how far mean and covariance of weights are from the posterior's.
 
     Args:

@@ -6,10 +6,9 @@ from math import inf, log1p
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors import FAILURES, DimensionError, NumericalError
 from coterie.errors.checks import check_ratio, checked_noise_var, checked_reward
 from coterie.errors.renamed import warn_renamed
@@ -18,7 +17,6 @@ from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
 from coterie.models.history import History
 
-Index = NDArray[np.intp]
 SolveProgress = Callable[[int, float], None]  # the number of a step, and how far above the threshold the residual is
 
 DRIFT_TOLERANCE = 1e-8
@@ -26,7 +24,7 @@ SAME, EPS = 1e-7, 2.3e-16
 
 
 class Replica(Protocol):
-    """Makes a model that knows nothing yet, of the engine and options of another."""
+    """Makes a model without observations, of the engine and options of another."""
 
     def __call__(self, kernel: JointKernel, *, noise_var: float) -> "Model":
         """Returns it."""
@@ -63,7 +61,7 @@ class Model(ABC):
     follows_graph: ClassVar[bool] = False
     has_cheap_means: ClassVar[bool] = False
     engine: ClassVar[str]
-    near: ClassVar[float] = inf  # how far off a belief may be that is told by its history, its kernel being known
+    near: ClassVar[float] = inf  # how far off its history's posterior a belief of a known kernel may be
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         self.kernel = kernel
@@ -133,7 +131,7 @@ class Model(ABC):
 
     @abstractmethod
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        """Forgets its observations and learns this history instead; on an error nothing has changed."""
 
     @abstractmethod
     def _reconfigure(self, kernel: JointKernel, noise_var: float) -> None:
@@ -189,7 +187,7 @@ class Model(ABC):
         """Returns whether the belief is what history and kernel give, up to rounding; raises if it is not even `near`.
 
         Rounding grows as what is known beside what was. Beyond it lie beliefs that lost digits on their way, beside a
-        reward that was far too large or an edge that is very heavy: they are better computed anew.
+        reward that was far too large or an edge that is very heavy: they are better recomputed.
         """
         ratio = self.max_variance * float(self.history.count_array().max(initial=0.0)) / self.noise_var
         allowed, off = SAME + EPS * ratio * ratio, self.mismatch()

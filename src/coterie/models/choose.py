@@ -107,11 +107,11 @@ def choose_engine(
     if fitting["linear"]:
         n_weights = smaller.n_users * n_features
         costs["linear"] = linear_cost(n_weights, kernel.n_pairs, expected_rounds, refresh_every)
-    told = ", ".join(f"{cost:.2g} on {engine!r}" for engine, cost in sorted(costs.items()))
+    stated = ", ".join(f"{cost:.2g} on {engine!r}" for engine, cost in sorted(costs.items()))
     return EngineChoice(
         min(costs, key=lambda engine: costs[engine]),
         f"chosen because {expected_rounds} rounds on {_pairs(kernel, smaller)} cost about as many multiply-adds as "
-        f"{told}{'' if fitting['grid'] else _too_large(smaller, allowed)}",
+        f"{stated}{'' if fitting['grid'] else _too_large(smaller, allowed)}",
     )
 
 
@@ -216,7 +216,7 @@ def make_model(
 def restore_model(state: dict[str, Any], kernel: JointKernel) -> Model:
     """Returns the model whose `state()` this is, to the bit, on the kernel that it had; it takes over the arrays.
 
-    Whether it is the posterior that its history gives, `is_sound` tells.
+    `is_sound` says whether it is the posterior that its history gives.
 
     Examples:
         >>> import numpy as np

@@ -14,24 +14,30 @@ import numpy as np
 
 from coterie.algebra import CoterieError, JitterLog, NumericalError
 from coterie.algebra.gaps import gap_of_sums
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors import FAILURES
 from coterie.kernels.joint import JointKernel
 from coterie.kernels.links import Link
-from coterie.models.base import DRIFT_TOLERANCE, Index, Model
+from coterie.models.base import DRIFT_TOLERANCE, Model
 from coterie.models.history import History
 
 LOG_2PI = log(2 * pi)
-CHUNK = 128
 FIRST_SHARE = 1e-3
-STAGED_RATIO = 1e5
 LONGEST_MOVE = 1e4
 
 
 class ConditionedModel(Model):
-    """A model that conditions its belief on each observation as it comes."""
+    """A model that conditions its belief on each observation as it comes.
+
+    Attributes:
+        stages: Whether very precise observations are taken in two parts.
+        staged_ratio: Observations are very precise if their precision times the prior variance exceeds it.
+        chunk: How many observations of a batch are conditioned on at once.
+    """
 
     stages: ClassVar[bool] = True
+    staged_ratio: ClassVar[float] = 1e5
+    chunk: ClassVar[int] = 128
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         super().__init__(kernel, noise_var=noise_var)
@@ -71,9 +77,9 @@ class ConditionedModel(Model):
 
     # What an engine gives
 
-    @abstractmethod
     def _mismatch(self) -> float:
-        """Returns how far the engine's own arrays are from what history and kernel give, relative."""
+        """Returns how far the engine's own arrays are from what history and kernel give; or it has a `mismatch`."""
+        raise NotImplementedError(self.engine)
 
     @abstractmethod
     def _reset(self) -> None:
@@ -98,7 +104,7 @@ class ConditionedModel(Model):
         """Takes room of its own for the belief, so that a copy of a model shares none with it."""
 
     def _renewal_is_due(self) -> bool:
-        """Whether the belief would be cheaper to keep if it were computed anew from the collapsed history."""
+        """Whether the belief would be cheaper to keep if it were recomputed from the collapsed history."""
         return False
 
     def _configure(self, kernel: JointKernel, noise_var: float) -> None:
@@ -167,7 +173,7 @@ class ConditionedModel(Model):
             self._renew()
 
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        """Forgets its observations and learns this history instead; on an error nothing has changed."""
         history.rekey(self.kernel.key)
         before, self.history = self.history, history
         try:
@@ -187,7 +193,11 @@ class ConditionedModel(Model):
         """
         row = self.history.rows.get(self.kernel.key(user, arm))
         largest = self.max_variance
-        if row is None or largest > STAGED_RATIO * self.noise_var or abs(after - before) > LONGEST_MOVE * sqrt(largest):
+        if (
+            row is None
+            or largest > self.staged_ratio * self.noise_var
+            or abs(after - before) > LONGEST_MOVE * sqrt(largest)
+        ):
             return False
         change = (after - before) / self.noise_var
         found = self._move(user, arm, change)
@@ -216,14 +226,14 @@ class ConditionedModel(Model):
         return True
 
     def rebuild(self) -> None:
-        """Computes the belief anew, in place, from the collapsed history."""
+        """Recomputes the belief, in place, from the collapsed history."""
         self._reset()
         self._info_gain = 0.0
         self._log_likelihood = 0.0
         self._absorb(self.history)
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Returns how far the belief is from one computed anew, and takes that one if it is beyond the tolerance.
+        """Returns how far the belief is from a recomputed one, and takes that one if it is beyond the tolerance.
 
         Needs room for a second belief while it runs.
         """
@@ -268,21 +278,21 @@ class ConditionedModel(Model):
         if len(users) == 0:
             return
         shares: tuple[float, ...] = (1.0,)
-        if self.stages and self.max_variance * float(precision.max()) > STAGED_RATIO:
+        if self.stages and self.max_variance * float(precision.max()) > self.staged_ratio:
             shares = (FIRST_SHARE, 1 - FIRST_SHARE)
             # The value twice is the value once, and a difference of zero between the two parts.
             gap_variance = 1 / (FIRST_SHARE * (1 - FIRST_SHARE) * precision)
             self._log_likelihood += 0.5 * float(np.sum(LOG_2PI + np.log(gap_variance)))
         for share in shares:
-            for start in range(0, len(users), CHUNK):
-                part = slice(start, start + CHUNK)
+            for start in range(0, len(users), self.chunk):
+                part = slice(start, start + self.chunk)
                 noise = 1 / (share * precision[part])
                 log_det, fit = self._condition(users[part], arms[part], values[part], noise)
                 self._info_gain += log_det - float(np.log(noise).sum())
                 self._log_likelihood -= 0.5 * (fit + log_det + len(noise) * LOG_2PI)
 
     def _fresh(self) -> Self:
-        """Returns a model with the same settings and history whose belief is computed anew; this one is untouched."""
+        """Returns a model with the same settings and history whose belief is recomputed; this one is untouched."""
         other = copy(self)
         other._detach()
         other.rebuild()
@@ -293,7 +303,7 @@ class ConditionedModel(Model):
         self.__dict__.update(other.__dict__)
 
     def _renew(self) -> None:
-        """Computes the belief anew if that works; if not, the one at hand is as right, only dearer to keep."""
+        """Recomputes the belief if that works; if not, the one at hand is as right, only costlier to keep."""
         with suppress(NumericalError, MemoryError):
             self._take(self._fresh())
 

@@ -5,11 +5,8 @@ from collections.abc import Callable, Hashable
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import Array
-
-Index = NDArray[np.intp]
+from coterie.contracts import Array, Index
 
 
 class History:
@@ -137,21 +134,20 @@ class History:
 
     def user_array(self) -> Index:
         """Returns the users of the rows."""
-        return np.array(self.users, dtype=np.intp)
+        return np.asarray(self.users, dtype=np.intp)
 
     def arm_array(self) -> Any:
         """Returns the arms of the rows: integers, or one vector a row."""
-        if self.arms and isinstance(self.arms[0], np.ndarray):
-            return np.array(self.arms)
-        return np.array(self.arms, dtype=np.intp)
+        vectors = len(self.arms) > 0 and isinstance(self.arms[0], np.ndarray)
+        return np.array(self.arms) if vectors else np.asarray(self.arms, dtype=np.intp)
 
     def count_array(self) -> Array:
         """Returns the counts of the rows."""
-        return np.array(self.counts, dtype=np.float64)
+        return np.asarray(self.counts, dtype=np.float64)
 
     def mean_array(self) -> Array:
         """Returns the mean rewards of the rows."""
-        return np.array(self.means, dtype=np.float64)
+        return np.asarray(self.means, dtype=np.float64)
 
     def _append(self, key: Any, user: int, arm: Any, count: float, mean: float, scatter: float) -> None:
         self.rows[key] = len(self.rows)

@@ -55,7 +55,7 @@ def _no_pool(engine: str) -> ParameterError:
 
 
 def available_memory() -> int:
-    """Returns the bytes a model may take by default: a share of what is free now, or 4 GiB where nobody tells."""
+    """Returns the bytes a model may take by default: a share of what is free now, or 4 GiB if that is unknown."""
     try:
         return int(SHARE * os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):
@@ -77,7 +77,7 @@ def check_users_fit(n_users: int) -> None:
 
 
 def machine_memory() -> int | None:
-    """Returns the bytes that the machine has, or None where nobody tells."""
+    """Returns the bytes that the machine has, or None if that is unknown."""
     try:
         return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, OSError, ValueError):

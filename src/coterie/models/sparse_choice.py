@@ -47,7 +47,7 @@ class SparseChoice:
 def choose_sparse(
     sizes: GraphSizes, *, expected_rounds: int | None = None, memory_limit: int | None = None
 ) -> SparseChoice:
-    """Returns whether `engine="auto"` means `sparse`: where all else does not fit, or is at least twice as dear.
+    """Returns whether `engine="auto"` means `sparse`: where all else does not fit, or costs at least twice as much.
 
     Not so where users x ridge is below 1000 and something else fits, nor without numba, which is said. Where nothing
     else fits and numba is missing it raises MissingExtraError.

@@ -9,13 +9,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-from coterie.contracts import ArmId, UserId
+from coterie.contracts import ArmId, Index, UserId
 from coterie.errors import CandidatesError, JournalError, ParameterError, RewardError, listed
 from coterie.errors.checks import as_list, check_whole, checked_binary, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
-from coterie.models.base import Index
 from coterie.policies import SpectralSchedule, make_policy
 from coterie.policies.factory.registry import refuse_unknown
 from coterie.policies.rules.draws import Draws, checked_seed

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import ArmId, Array, UserId
+from coterie.contracts import ArmId, Array, Index, UserId
 from coterie.errors import ParameterError
 from coterie.errors.checks import as_list, check_whole
-from coterie.models.base import Index
 from coterie.policies import Policy
 from coterie.product.files.atomic import not_written, replacing
 from coterie.product.inputs.rewards import parquet

@@ -30,9 +30,8 @@ def test_landmarks_need_hardly_more_features_than_eigenvectors() -> None:
 
 
 def test_a_large_pool_goes_by_landmarks(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.kernels.arm_features.MOST_EIGEN", 299)
     monkeypatch.setattr("coterie.kernels.arm_features.checked_psd", None)  # nothing of the size arms x arms may be made
-    features, missed = arm_features(ct.SquaredExponential(1.0), ct.ArmPool(ROWS), 1e-3)
+    features, missed = arm_features(ct.SquaredExponential(1.0), ct.ArmPool(ROWS), 1e-3, most_eigen=299)
     assert features.shape[0] == 300
     assert 0 < missed <= 1e-3
 
@@ -47,12 +46,9 @@ def test_fewer_features_than_needed_are_kept_where_more_are_not_allowed() -> Non
 
 
 @pytest.mark.parametrize("kernel", KERNELS[:3])
-def test_landmarks_among_some_arms_miss_hardly_more_and_say_so(
-    kernel: ct.ArmKernel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_landmarks_among_some_arms_miss_hardly_more_and_say_so(kernel: ct.ArmKernel) -> None:
     among_all, _ = landmark_features(kernel, ROWS, 0.0, 12)
-    monkeypatch.setattr("coterie.kernels.arm_features.MOST_SCANNED", 100)
-    features, missed = landmark_features(kernel, ROWS, 0.0, 12)
+    features, missed = landmark_features(kernel, ROWS, 0.0, 12, most_scanned=100)
     gram = kernel.gram(ROWS)
     gaps = gram - features @ features.T
     assert np.abs(gaps).max() / gram.diagonal().max() == pytest.approx(missed, abs=1e-9)

@@ -11,7 +11,7 @@ from coterie.graphs.families import FAMILIES
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import graph_kernel
 from coterie.models import SparseModel, make_model
-from coterie.models.engines.sparse import certify
+from coterie.models.engines.sparse.limits import Limits
 from coterie.policies.certified import CertifiedPolicy
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import ucb
@@ -86,7 +86,7 @@ def test_what_is_certain_is_the_exact_choice(family: str, ridge: float) -> None:
 
 @pytest.mark.parametrize("ridge", [0.1, 1.0])
 def test_what_pushes_alone_prove_is_the_exact_choice(ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "FEW", 0)
+    monkeypatch.setattr(SparseModel, "limits", Limits(few_users=0))
     certified, exact = make_pair(ct.make_graph("sbm", 60, seed=1), "linear", ridge, eps=0.02)
     assert isinstance(certified.model, SparseModel)
     certified.model._posterior.solves_globally = False

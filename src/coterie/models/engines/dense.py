@@ -55,7 +55,7 @@ class DenseModel(Model):
 
     @property
     def info_gain(self) -> float:
-        """Log det(I + K_t/noise_var), computed anew."""
+        """Log det(I + K_t/noise_var), computed at each call."""
         if not self._users:
             return 0.0
         scale = np.sqrt(np.array(self._weights) / self.noise_var)
@@ -63,7 +63,7 @@ class DenseModel(Model):
 
     @property
     def log_marginal_likelihood(self) -> float:
-        """Log N(y; 0, K_t + noise_var I), computed anew.
+        """Log N(y; 0, K_t + noise_var I), computed at each call.
 
         A row of weight w is the mean of w rewards: log N(rewards) = log N(mean) + log N(rewards | mean).
         """
@@ -116,7 +116,7 @@ class DenseModel(Model):
             self.update(user, arm, reward)
 
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and remembers the rows of this history, each with its weight."""
+        """Forgets its observations and remembers the rows of this history, each with its weight."""
         history.rekey(self.kernel.key)
         self.history = history
         self._users, self._arms = list(history.users), list(history.arms)
@@ -131,7 +131,7 @@ class DenseModel(Model):
         self._rewards = [reward + amount for reward in self._rewards]
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Returns no drift: every answer is computed anew."""
+        """Returns no drift: every answer is computed from scratch."""
         return Drift(0.0, 0.0, tolerance, healed=False)
 
     def _gram(self) -> Array:

@@ -12,12 +12,11 @@ import numpy as np
 
 from coterie.algebra import PanelCholesky, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel
 from coterie.models.agreement import gap_of_rows
-from coterie.models.base import Index
-from coterie.models.conditioned import CHUNK, ConditionedModel
+from coterie.models.conditioned import ConditionedModel
 from coterie.models.history import GrowingArray, as_arms
 
 SCORED = ("user", "arms", "solved", "mean", "variance")
@@ -28,7 +27,7 @@ class ExactModel(ConditionedModel):
 
     Scoring q arms after k distinct pairs costs q k^2 / 2 multiply-adds; memory is about 4 k^2 bytes. A repeated pair
     is first added as a row of its own; when such rows exceed a quarter of the distinct pairs (and 64), the factor is
-    computed anew from the collapsed history, so the cost stays bounded by the number of distinct pairs.
+    recomputed from the collapsed history, so the cost stays bounded by the number of distinct pairs.
 
     Examples:
         >>> from coterie.kernels.arm import Linear
@@ -64,7 +63,7 @@ class ExactModel(ConditionedModel):
             "users": self._users.values,
             "arms": None if self._arms is None else self._arms.values,
             "whitened": self._whitened.values,
-            # the next reward may be learned by it, and a row computed anew would differ in the last bit
+            # the next reward may be learned by it, and a recomputed row would differ in the last bit
             "scored": None if self._scored is None else dict(zip(SCORED, self._scored, strict=True)),
         }
 
@@ -87,8 +86,8 @@ class ExactModel(ConditionedModel):
             return inf
         probe = np.random.default_rng(0).standard_normal(factor.size)
         prior = [np.zeros(0)]
-        for start in range(0, factor.size, CHUNK):
-            part = slice(start, start + CHUNK)
+        for start in range(0, factor.size, self.chunk):
+            part = slice(start, start + self.chunk)
             prior.append(self.kernel.cross(users[part], arms[part], users, arms) @ probe)
         return max(
             gap(factor.times(factor.transposed_times(probe)), np.concatenate(prior) + noise * probe),

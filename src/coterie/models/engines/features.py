@@ -13,12 +13,11 @@ from scipy.linalg import blas
 
 from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
 from coterie.kernels.joint import JointKernel, PoolKernel
-from coterie.models.agreement import Seen, gap_of_weights, seen
-from coterie.models.base import Index
+from coterie.models.agreement import Observed, gap_of_weights, observed_in
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.history import History
 from coterie.models.requirements import require_memory, require_pool
@@ -175,7 +174,7 @@ class FeaturesModel(ConditionedModel):
         kernel, users, arms = self.kernel, self._user_features, self._arm_features
         fresh = copy(self)
         fresh._configure(kernel, self.noise_var)
-        observed = seen(self.history, np.arange(kernel.n_users), kernel.n_users, kernel.n_arms, self.noise_var)
+        observed = observed_in(self.history, np.arange(kernel.n_users), kernel.n_users, kernel.n_arms, self.noise_var)
         own = self._own.reshape(observed.precision.shape)
         of_weights = gap_of_weights(
             times=lambda probe: self._cov.times(probe.reshape(-1, 1)).reshape(probe.shape),
@@ -185,7 +184,7 @@ class FeaturesModel(ConditionedModel):
             back=lambda pairs: users.T @ pairs @ arms,
             observed=observed._replace(precision=observed.precision / (1 + own * observed.precision)),
         )
-        kept = observed if self._has_own else Seen(np.zeros_like(own), np.zeros_like(own))
+        kept = observed if self._has_own else Observed(np.zeros_like(own), np.zeros_like(own))
         return max(
             of_weights,
             gap_of_features(kernel.user_cov, users, fresh._user_features),

@@ -15,12 +15,11 @@ from scipy.linalg import blas
 from coterie.algebra import PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
 from coterie.algebra.gaps import gap
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors.checks import check_ratio
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
-from coterie.models.agreement import gap_of_weights, seen
-from coterie.models.base import Index
+from coterie.models.agreement import gap_of_weights, observed_in
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.requirements import require_memory, require_pool
 
@@ -200,7 +199,7 @@ class GridModel(ConditionedModel):
         kernel, shape = self._merged, (self._merged.n_users, self._merged.n_arms)
         if self._mean.size != kernel.n_pairs:
             return inf
-        observed = seen(self.history, np.array(self._starts) // shape[1], *shape, self.noise_var)
+        observed = observed_in(self.history, np.array(self._starts) // shape[1], *shape, self.noise_var)
         of_mean_and_cov = gap_of_weights(
             times=lambda probe: self._cov.times(probe.reshape(-1, 1)).reshape(shape),
             mean=self._mean.reshape(shape),

@@ -12,11 +12,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from coterie.algebra import BlockWeights
 from coterie.algebra.gaps import gap
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.group_kernel import GroupKernel
 from coterie.kernels.joint import JointKernel
-from coterie.models.agreement import Seen, gap_of_weights
-from coterie.models.base import Index
+from coterie.models.agreement import Observed, gap_of_weights
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.requirements import require_groups
 
@@ -42,7 +41,7 @@ class GroupsModel(ConditionedModel):
     """
 
     engine = "groups"
-    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
+    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     kernel: GroupKernel
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
@@ -208,7 +207,7 @@ class GroupsModel(ConditionedModel):
             prior=np.asarray,
             out=lambda weights: np.einsum("ij,ij->i", weights[of_row], rows),
             back=back,
-            observed=Seen(history.count_array() / self.noise_var, history.mean_array()),
+            observed=Observed(history.count_array() / self.noise_var, history.mean_array()),
         )
         sums = {label: self._summed([i for i, each in enumerate(labels) if each == label]) for label in self._sums}
         return max([of_blocks, *(gap(self._sums[label], sums[label]) for label in sums)])

@@ -4,11 +4,11 @@ import sys
 from copy import copy
 from typing import Any
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors.checks import check_whole
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.kernels.links import Link
-from coterie.models.base import DRIFT_TOLERANCE, Index
+from coterie.models.base import DRIFT_TOLERANCE
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.grid import GridModel, merged, require_grid_memory
@@ -95,15 +95,15 @@ class HybridModel(ConditionedModel):
     def describe(self) -> str:
         """Returns in words which engine this is, why, and at which stage it is."""
         if self._switch_is_due():  # all was learned at once: after a change of users or arms
-            told = f"Now 'exact'; beyond {self.switch_after} observations 'grid' takes over, with the next one."
+            stage = f"Now 'exact'; beyond {self.switch_after} observations 'grid' takes over, with the next one."
         elif self.stage == "exact":
-            told = f"Now 'exact'; 'grid' takes over after {self.switch_after} observations."
+            stage = f"Now 'exact'; 'grid' takes over after {self.switch_after} observations."
         else:
-            told = f"Now 'grid', as there are more than {self.switch_after} observations."
-        return f"{super().describe()} {told}"
+            stage = f"Now 'grid', as there are more than {self.switch_after} observations."
+        return f"{super().describe()} {stage}"
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
-        """Returns how far the belief is from one computed anew; a switch that a relearned history made due comes first.
+        """Returns how far the belief is from a recomputed one; a switch that a relearned history made due comes first.
 
         The two stages would be compared at different pairs.
         """

@@ -13,10 +13,9 @@ from scipy.linalg import blas
 from coterie.algebra import BlockWeights, JitterLog, PendingCovariance, cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.covariance import default_block_size
 from coterie.algebra.gaps import gap_of_matrices
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.joint import JointKernel, PoolKernel
-from coterie.models.agreement import gap_of_weights, seen
-from coterie.models.base import Index
+from coterie.models.agreement import gap_of_weights, observed_in
 from coterie.models.conditioned import ConditionedModel
 from coterie.models.engines.features import eigen_features
 from coterie.models.engines.grid import merged
@@ -86,7 +85,7 @@ class LinearModel(ConditionedModel):
             prior=lambda weights: kernel.user_cov @ weights,
             out=lambda weights: weights @ features.T,
             back=lambda pairs: pairs @ features,
-            observed=seen(self.history, np.array(self._kinds), shape[0], kernel.n_arms, self.noise_var),
+            observed=observed_in(self.history, np.array(self._kinds), shape[0], kernel.n_arms, self.noise_var),
         )
         return max(of_weights, gap_of_matrices(features @ features.T, kernel.arm_cov))
 

@@ -12,10 +12,10 @@ with Q the residual's covariance of the near rows plus noise and r that with the
 rows than are near, it is the exact posterior; beyond, given the trend, leaving rows out of the residual makes a belief
 wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds and 4 near
 candidates values of the arm kernel, a reward features^2: neither depends on how many users, arms or rewards there are,
-but for a look at who is near.
+but for the search for who is near.
 
 The trend is chosen by the reward that makes more rows than are near, and by every rebuild: a fit of `auto-*` makes a
-model anew beside the decisions, so that its trend follows the rewards at no cost to a call.
+new model beside the decisions, so that its trend follows the rewards at no cost to a call.
 """
 
 from functools import partial
@@ -27,10 +27,10 @@ from scipy.linalg import blas, lapack
 
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.kernels.joint import JointKernel, OnPool
-from coterie.models.base import Index, Replica
+from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.local.trend import Trend
 from coterie.models.history import GrowingArray, History
@@ -90,7 +90,7 @@ class LocalModel(ConditionedModel):
     """
 
     engine = "local"
-    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
+    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
     kernel: OnPool
 
@@ -137,7 +137,7 @@ class LocalModel(ConditionedModel):
         self._reset()
 
     def rebuild(self) -> None:
-        """Computes the belief anew from the collapsed history, with a trend chosen for it."""
+        """Recomputes the belief from the collapsed history, with a trend chosen for it."""
         history = self.history
         self._reset()
         self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
@@ -416,7 +416,8 @@ class LocalModel(ConditionedModel):
             self._take_trend(state["chosen_for"])
             self._mean, self._cov = state["mean"], state["cov"]
 
-    def _mismatch(self) -> float:
+    def mismatch(self) -> float:
+        """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""
         if self._trend is None:
             return inf if self._cov.size else self._gap_of_sums(*self._all_together())
         if {len(self._mean), *self._cov.shape} != {self._trend.size}:
@@ -434,10 +435,6 @@ class LocalModel(ConditionedModel):
         gain, evidence = self._sums(log_det, surprise)
         of_gain, of_evidence = gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, log_det)
         return max(of_gain, of_evidence)
-
-    def mismatch(self) -> float:
-        """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""
-        return self._mismatch()
 
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
         raise NotImplementedError  # rebuilt as a whole, and learned one by one

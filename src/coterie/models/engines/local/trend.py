@@ -10,8 +10,8 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from coterie.contracts import Array
-from coterie.kernels.joint import Index, OnPool
+from coterie.contracts import Array, Index
+from coterie.kernels.joint import OnPool
 
 MOST_INDUCING = 256  # users, and arms, whose eigenfunctions are computed
 ARMS_A_ROW = 2  # arms whose eigenfunctions are computed, for each row: more are not worth few rows

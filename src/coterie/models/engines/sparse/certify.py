@@ -11,11 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels.graph_kernel import GraphKernel
-from coterie.models.base import CertifiedBelief, Index
+from coterie.models.base import CertifiedBelief
 from coterie.models.engines.sparse.compiling import load_solvers
-from coterie.models.engines.sparse.posterior_weights import FEW, PosteriorWeights, work_before_global_solve
+from coterie.models.engines.sparse.limits import LIMITS, Limits
+from coterie.models.engines.sparse.posterior_weights import PosteriorWeights, work_before_global_solve
 from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision
 from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks
 
@@ -23,7 +24,6 @@ FIRST_THRESHOLD = 0.02
 FINER = 0.25
 FINEST = 1e-10
 ROUNDING = 1e-12
-MOST_OPEN = 8
 DECISION = 0.5  # of the work of a reward's solve: a decision is waited for
 STOP_AFTER = 0.02
 STOP_FIRST, STOP_LAST = 0.4, 0.9
@@ -42,8 +42,9 @@ class ArmBounds(NamedTuple):
 class RefinableSolve:
     """One solve A z = e_u (x) row, that can be made finer; among few users all at once, where pushes go round."""
 
-    def __init__(self, kernel: GraphKernel) -> None:
+    def __init__(self, kernel: GraphKernel, limits: Limits = LIMITS) -> None:
         self._kernel, self._read_solution = kernel, load_solvers().read_solution
+        self._limits = limits
         self._local = LocalSolve(kernel, (kernel.features.shape[1],))
         self.start(0, np.zeros(kernel.features.shape[1]))
 
@@ -53,7 +54,8 @@ class RefinableSolve:
         self._threshold = FIRST_THRESHOLD * self._size / float(self._kernel.shape[user])
         self._whole: tuple[Array, Array] | None = None
         self._is_started = False
-        self._most_pushes = work_before_global_solve(self._kernel) if self._kernel.n_users <= FEW else None
+        few = self._kernel.n_users <= self._limits.few_users
+        self._most_pushes = work_before_global_solve(self._kernel) if few else None
         self._local.start(user, row)
 
     def lengthen(self, n_users: int) -> None:
@@ -129,13 +131,14 @@ class Certifier:
 
     Args:
         kernel: The graph, and the arms' features.
+        limits: How many solves are kept, and among how many users they are global.
         most: The work of one solve, at most; a decision has half of it for all its solves.
     """
 
-    def __init__(self, kernel: GraphKernel, *, most: int) -> None:
-        self._kernel = kernel
+    def __init__(self, kernel: GraphKernel, limits: Limits, *, most: int) -> None:
+        self._kernel, self._limits = kernel, limits
         self._most = max(int(DECISION * most), 1)
-        self._solves = [RefinableSolve(kernel)]
+        self._solves = [RefinableSolve(kernel, limits)]
         self._margin = TIE * float(np.sqrt(kernel.arm_diag(np.arange(kernel.n_arms)).max() / kernel.ridge))
 
     @cached_property
@@ -215,7 +218,7 @@ class Certifier:
         solve that has not converged, and that fades slowly. Among few users a solve converges, so it goes on.
         """
         share = spent / self._most
-        if self._kernel.n_users <= FEW or share < STOP_AFTER:
+        if self._kernel.n_users <= self._limits.few_users or share < STOP_AFTER:
             return False
         middles = (known.low + known.high) / 2
         halves = (known.high - known.low) / 2
@@ -263,8 +266,8 @@ class Certifier:
         if len(open_) < len(self._solves):
             taken = {id(each) for each in open_.values()}
             return next(each for each in self._solves if id(each) not in taken)
-        if len(self._solves) < MOST_OPEN:
-            self._solves.append(RefinableSolve(self._kernel))
+        if len(self._solves) < self._limits.open_solves:
+            self._solves.append(RefinableSolve(self._kernel, self._limits))
             return self._solves[-1]
         return open_.pop(min(open_, key=lambda kind: known.high[kinds == kind].max()))
 

@@ -1,4 +1,4 @@
-"""Compiled functions: loaded when first needed, and compiled once on a machine, or ahead by `coterie warmup`."""
+"""Compiled functions: loaded when first needed, and compiled once on a machine, or in advance by `coterie warmup`."""
 
 import logging
 from functools import cache

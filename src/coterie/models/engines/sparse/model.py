@@ -3,20 +3,21 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from math import log
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from coterie.contracts import Array, Drift
+from coterie.contracts import Array, Drift, Index
 from coterie.errors import FAILURES
 from coterie.errors.checks import check_whole, checked_flag, checked_positive
 from coterie.graphs import Difference
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.joint import JointKernel
-from coterie.models.base import DRIFT_TOLERANCE, CertifiedBelief, Index, SolveProgress
+from coterie.models.base import DRIFT_TOLERANCE, CertifiedBelief, SolveProgress
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.sparse.certify import Certifier
 from coterie.models.engines.sparse.compiling import load_solvers
+from coterie.models.engines.sparse.limits import LIMITS, Limits
 from coterie.models.engines.sparse.posterior_weights import PosteriorWeights
 from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
 from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision
@@ -25,7 +26,7 @@ from coterie.models.engines.sparse.variance_bounds import VarianceBounds
 from coterie.models.history import History
 from coterie.models.requirements import require_graph
 
-FEWEST, USERS_A_REWARD = 1000, 20  # a solve for all users takes as long as this many rewards of theirs one by one
+USERS_A_REWARD = 20  # a solve for all users takes as long as this many rewards of theirs one by one
 HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0
 COARSE = 0.02
 STALE_SHARE = 4.0  # times the accuracy, of the trace
@@ -44,8 +45,9 @@ class SparseModel(ConditionedModel):
     of the user's prior std, but for the hundredth of users with the highest degrees.
 
     The std is an upper bound: a user's block of A^-1 is computed when they are first decided for, their own rewards are
-    taken off it exactly, others' as far as is proven, and it is recomputed when these may have taken off four times
-    the accuracy.
+    taken off it exactly, others' as far as is proven, and it is recomputed when what was left out for want of proof may
+    exceed four times the accuracy. What is proven only in part is not counted: until the next recomputation a variance
+    may be further above the exact one than a fresh one is.
 
     `info_gain` is a lower bound; `log_marginal_likelihood` comes from the same truncated solves: it is approximate, and
     no bound is stated. `max_variance` is an upper bound, that of a user without edges.
@@ -63,8 +65,9 @@ class SparseModel(ConditionedModel):
 
     engine = "sparse"
     can_fit = certifies = follows_graph = has_cheap_means = True
-    near = 1e-3  # a file of it has no kernel: only the belief tells whether graph and features are its own
+    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
+    limits: ClassVar[Limits] = LIMITS
     kernel: GraphKernel
     history: RewardTable
     _grown: GraphKernel | None = None
@@ -217,7 +220,7 @@ class SparseModel(ConditionedModel):
         self._posterior.repair(self._data, self.max_work)
 
     def relearn(self, history: History) -> None:
-        """Forgets what it knows and learns this history instead; on an error nothing has changed."""
+        """Forgets its observations and learns this history instead; on an error nothing has changed."""
         super().relearn(RewardTable.of(history, self.kernel.n_users, self.kernel.n_arms))
 
     def rebuild(self) -> None:
@@ -257,7 +260,7 @@ class SparseModel(ConditionedModel):
         return RewardTable.of_rewards(users, arms, rewards, weights, self.kernel.n_users, self.kernel.n_arms)
 
     def _is_worth_a_fit(self, n_rows: int) -> bool:
-        return n_rows > max(FEWEST, self.kernel.n_users / USERS_A_REWARD)
+        return n_rows > max(self.limits.fit_rows, self.kernel.n_users / USERS_A_REWARD)
 
     def _solve_globally(self, progress: SolveProgress | None) -> int:
         """Solves for the rows that the history holds, by a warm start, and recomputes the evidence."""
@@ -378,17 +381,17 @@ class SparseModel(ConditionedModel):
         self._local = LocalSolve(graph, (graph.features.shape[1],))
         if graph is not self._grown:
             self._grown = None
-        self._variance_bounds = VarianceBounds(graph, accuracy=self._fineness, most=self.max_work)
-        self._certifier = Certifier(graph, most=self.max_work)
+        self._variance_bounds = VarianceBounds(graph, self.limits, accuracy=self._fineness, most=self.max_work)
+        self._certifier = Certifier(graph, self.limits, most=self.max_work)
 
     def _detach(self) -> None:
         self._configure(self.kernel, self.noise_var)  # a solve has room of its own; `_reset` makes the rest
 
     def _reset(self) -> None:
         eps = self.eps / (FINER_MEANS if self.kernel.n_users <= HANDFUL else 1.0)
-        self._posterior = PosteriorWeights(self.kernel, eps)
-        self._data = DataBlocks(self.kernel, self.history, self.noise_var)
-        self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1])
+        self._posterior = PosteriorWeights(self.kernel, eps, self.limits)
+        self._data = DataBlocks(self.kernel, self.history, self.noise_var, self.limits)
+        self._marginals = MarginalBlocks(self.kernel.n_users, self.kernel.features.shape[1], self.limits)
         self._evidence_is_stale = False
 
     def _warm_up(self) -> None:
@@ -442,9 +445,6 @@ class SparseModel(ConditionedModel):
             self._data.mismatch(blocks_times),
             self._marginals.mismatch(2 / self.kernel.ridge),
         )
-
-    def _mismatch(self) -> float:
-        return self.mismatch()
 
     def check(self, tolerance: float = DRIFT_TOLERANCE) -> Drift:
         """Returns how far the kept residual and inverses are from recomputed ones, which it takes if beyond that.

@@ -16,22 +16,17 @@ from coterie.kernels.graph_kernel import GraphKernel, Growth
 from coterie.kernels.growing_rows import Room
 from coterie.models.base import SolveProgress
 from coterie.models.engines.sparse.compiling import load_solvers
+from coterie.models.engines.sparse.limits import Limits
 from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision, UserQueue, graph_arrays
 from coterie.models.engines.sparse.user_blocks import LACKING, NONE, DataBlocks
 
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
 UNIT = 2.3e-16
-ROUNDED_OFF = 0.05  # of what is allowed: then the residual is recomputed
-SLOW = 1000  # below so many users x ridge, pushes take too long over what users have in common
 SAFETY = 0.5
 NOT_HUBS = 0.99
-FEW = 1000
 ROUNDS_AMONG_FEW = 5
-A_USER, A_ROW = 3, 2  # what a step of deflation costs beside an edge of a push
-PATIENCE = 8
-MOST_SHARE = 0.5
-WORTH_IT = 0.05
+MOST_SHARE = 0.5  # of the work of one solve, that a step of deflation may cost
 FINE = 1e4  # residuals are small beside what they are left of, and kept to far more digits
 
 
@@ -53,7 +48,8 @@ class Deflation:
         data_precision: sum_u q_u^2 B_u, the data's part of the precision along q, with B_u that of a user's rewards.
     """
 
-    def __init__(self, kernel: GraphKernel) -> None:
+    def __init__(self, kernel: GraphKernel, limits: Limits) -> None:
+        self._limits = limits
         width = kernel.features.shape[1]
         self._kernel, self.work_since, self.data_precision = kernel, 0, np.zeros((width, width))
 
@@ -77,15 +73,16 @@ class Deflation:
 
     def work_until_due(self, n_rows: int, most: int) -> int:
         """Returns how much work pushes may do until the next step: none if it is due now, `most` if it never is."""
-        cost = A_USER * len(self._kernel.null) + A_ROW * n_rows
-        return most if cost > MOST_SHARE * most else max(PATIENCE * cost - self.work_since, 0)
+        limits = self._limits
+        cost = limits.deflation_user * len(self._kernel.null) + limits.deflation_row * n_rows
+        return most if cost > MOST_SHARE * most else max(limits.deflation_patience * cost - self.work_since, 0)
 
     def step(self, data: DataBlocks, residual: Array, threshold: float) -> DeflationStep | None:
         """Returns the next step, or nothing if little is left along q. O(users + rows) x features."""
         self.work_since = 0
         null, ridge = self._kernel.null, self._kernel.ridge
         along = null @ residual
-        if np.linalg.norm(along) <= WORTH_IT * threshold * float(null @ self._kernel.shape):
+        if np.linalg.norm(along) <= self._limits.deflation_gain * threshold * float(null @ self._kernel.shape):
             return None
         precision = ridge * float(null @ null) * np.eye(len(along)) + self.data_precision
         field = np.multiply.outer(null, np.linalg.solve(precision, along))
@@ -101,17 +98,17 @@ class PosteriorWeights:
     It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
     """
 
-    def __init__(self, kernel: GraphKernel, eps: float) -> None:
-        self.eps = eps
+    def __init__(self, kernel: GraphKernel, eps: float, limits: Limits) -> None:
+        self.eps, self._limits = eps, limits
         shape = kernel.n_users, kernel.features.shape[1]
         self._push, self._kernel = load_solvers(), kernel
-        self.solves_globally = needs_global_solves(kernel)
+        self.solves_globally = needs_global_solves(kernel, limits)
         self._set_threshold()
         self.weights, self.residual = np.zeros(shape), np.zeros(shape)
         self._queue = UserQueue(kernel.n_users)
         self._rounding, self._uneven, self._room = 0.0, 1.0, Room()
         self._largest, self._refreshed = 0.0, 0.0  # the largest weights so far, and the rounding of the last refresh
-        self.deflation = Deflation(kernel)
+        self.deflation = Deflation(kernel, limits)
 
     def _set_threshold(self) -> None:
         kernel = self._kernel
@@ -119,7 +116,7 @@ class PosteriorWeights:
         self.threshold = self.eps / float(np.quantile(demands, NOT_HUBS, method="higher"))
         # Residuals as large as the shape move no mean by more of its std than this, by their energy.
         energy = float(np.linalg.norm(kernel.shape) / np.sqrt(kernel.ridge))
-        self._roundable = ROUNDED_OFF * min(self.threshold, self.eps / energy)
+        self._roundable = self._limits.rounding * min(self.threshold, self.eps / energy)
         self._measured = len(demands)
         self._steepest, self._flattest = float(np.max(kernel.diagonal / kernel.shape)), float(np.min(kernel.shape))
 
@@ -235,7 +232,7 @@ class PosteriorWeights:
 
     def _allow(self, growth: Growth, users: Any) -> None:
         """Allows for the rounding of a change, and queues whom it concerns where the residual is too large by now."""
-        if self._kernel.n_users <= FEW or self._kernel.n_users > 2 * self._measured:
+        if self._kernel.n_users <= self._limits.few_users or self._kernel.n_users > 2 * self._measured:
             self._set_threshold()
             self.set_residual(self.residual)
         if growth.reshaped is None:
@@ -253,7 +250,7 @@ class PosteriorWeights:
     def _lengthen(self, n_users: int) -> None:
         self._room.lengthen(self, n_users, weights=0.0, residual=0.0)
         self._queue.lengthen(n_users)
-        self.solves_globally = self.solves_globally and needs_global_solves(self._kernel)
+        self.solves_globally = self.solves_globally and needs_global_solves(self._kernel, self._limits)
 
     def _rounding_of(self, data: DataBlocks) -> float:
         """Returns a bound of what rounding does to a residual computed from scratch, in units of shape."""
@@ -304,12 +301,12 @@ class PosteriorWeights:
         self._queue.refill(state["queue"])
 
 
-def needs_global_solves(kernel: GraphKernel) -> bool:
+def needs_global_solves(kernel: GraphKernel, limits: Limits) -> bool:
     """Returns whether users are so few, or the ridge so small, that pushes would go round and round.
 
     What all users have in common decays by the ridge alone.
     """
-    return kernel.n_users <= FEW or kernel.n_users * kernel.ridge < SLOW
+    return kernel.n_users <= limits.few_users or kernel.n_users * kernel.ridge < limits.least_spread
 
 
 def work_before_global_solve(kernel: GraphKernel) -> int:

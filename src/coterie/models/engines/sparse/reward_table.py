@@ -5,10 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from coterie.contracts import Array
-from coterie.kernels.growing_rows import Room
+from coterie.contracts import Array, Index
+from coterie.kernels.growing_rows import Room, with_room
 from coterie.models.engines.sparse.compiling import load_rows
-from coterie.models.history import History, Index, largest_in
+from coterie.models.history import History, largest_in
 
 FIRST_ROOM = 64
 Columns = dict[str, Array]
@@ -174,22 +174,6 @@ class RewardTable(History):
         counted = {"n_observations": self.n_observations, "largest": self.largest}
         return counted | {name: self._column(name) for name in COLUMNS}
 
-    def user_array(self) -> Index:
-        """Returns the users of the rows."""
-        return np.asarray(self._column("users"), dtype=np.intp)
-
-    def arm_array(self) -> Any:
-        """Returns the arms of the rows."""
-        return np.asarray(self._column("arms"), dtype=np.intp)
-
-    def count_array(self) -> Array:
-        """Returns the counts of the rows."""
-        return np.asarray(self._column("counts"))
-
-    def mean_array(self) -> Array:
-        """Returns the mean rewards of the rows."""
-        return np.asarray(self._column("means"))
-
     def mark(self, batch: History) -> tuple[int, int, list[tuple[Any, ...]]]:
         """Returns what `undo` takes, once rows of the batch have been put."""
         values = [self._columns[name] for name in ("counts", "means", "scatters")]
@@ -214,8 +198,8 @@ class RewardTable(History):
     def _put_new(self, user: int, arm: int, *values: float) -> None:
         row = self._size
         if row == len(self.following):
-            self._columns = {name: doubled(column) for name, column in self._columns.items()}
-            self.following = doubled(self.following)
+            self._columns = {name: with_room(column, 2 * len(column)) for name, column in self._columns.items()}
+            self.following = with_room(self.following, 2 * row)
         for name, value in zip(COLUMNS, (user, arm, *values), strict=True):
             self._columns[name][row] = value
         self.following[row], self.first[user] = self.first[user], row
@@ -269,10 +253,3 @@ def collapsed(columns: Columns, n_arms: int) -> Columns:
     kinds = (columns[name].dtype for name in COLUMNS)
     found = zip(COLUMNS, (users, arms, total, middle, scatters), kinds, strict=True)
     return {name: column.astype(kind) for name, column, kind in found}
-
-
-def doubled(array: Any) -> Any:
-    """Returns an array of twice the length; the new half takes no memory until it is written to."""
-    out = np.zeros((2 * len(array), *array.shape[1:]), array.dtype)
-    out[: len(array)] = array
-    return out

@@ -241,7 +241,7 @@ class PosteriorPrecision:
     def blocks_times(self, weights: Array) -> Array:
         """Returns every user's data block times their weights, without the graph."""
         nobody, nothing = np.zeros(len(weights), self._graph[0].dtype), np.zeros(len(weights))
-        nobody.flags.writeable = self._graph[0].flags.writeable  # compiled code tells the two apart
+        nobody.flags.writeable = self._graph[0].flags.writeable  # compiled code has a type for each
         out = np.empty_like(weights)
         self._compiled.times_all(nobody, nobody, *self._graph[2:4], nothing, *self._rows, weights, out)
         return out

@@ -9,26 +9,27 @@ import numpy as np
 from coterie.algebra.gaps import gap_of_matrices
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
-from coterie.kernels.growing_rows import Room
-from coterie.models.engines.sparse.reward_table import RewardTable, doubled
+from coterie.kernels.growing_rows import Room, with_room
+from coterie.models.engines.sparse.limits import Limits
+from coterie.models.engines.sparse.reward_table import RewardTable
 
 FIRST_ROOM = 16
 RENEW_EVERY = 64
 NONE, LACKING = -1, -2  # in `slot`: no matrix; or, as compiled loops know it, one that has not been made yet
-MOST_BYTES = 2**30
 NEARLY = 1e-6
 
 
 class UserBlocks:
     """Matrices and numbers of some of the users, found by a table of all of them; room doubles when it runs out.
 
-    Beyond `MOST_BYTES` all are evicted, for they can be made again.
+    Beyond `limits.block_bytes` all are evicted, for they can be made again.
     """
 
     evicted: ClassVar[int] = NONE  # what a user's slot says once their matrix is evicted
     inverse: Array
 
-    def __init__(self, n_users: int, width: int, **arrays: tuple[int, ...]) -> None:
+    def __init__(self, n_users: int, width: int, limits: Limits, **arrays: tuple[int, ...]) -> None:
+        self._limits = limits
         self.slot = np.full(n_users, -1, dtype=np.int32)
         self.users: list[int] = []
         self.width, self._room = width, Room()
@@ -49,11 +50,11 @@ class UserBlocks:
         if self.slot[user] >= 0:
             return int(self.slot[user])
         room = len(getattr(self, self._names[0]))
-        if len(self.users) == room and 2 * room * self.width**2 * 8 > MOST_BYTES:
+        if len(self.users) == room and 2 * room * self.width**2 * 8 > self._limits.block_bytes:
             self._evict()
         elif len(self.users) == room:
             for name in self._names:
-                setattr(self, name, doubled(getattr(self, name)))
+                setattr(self, name, with_room(getattr(self, name), 2 * room))
         place = len(self.users)
         for name in self._names:
             if getattr(self, name).ndim == 1:
@@ -102,10 +103,10 @@ class DataBlocks(UserBlocks):
 
     evicted = LACKING
 
-    def __init__(self, kernel: GraphKernel, table: RewardTable, noise_var: float) -> None:
+    def __init__(self, kernel: GraphKernel, table: RewardTable, noise_var: float, limits: Limits) -> None:
         width = kernel.features.shape[1]
         self.inverse, self.added, self.weight = np.zeros((0, 0, 0)), np.zeros(0), np.zeros(0)
-        super().__init__(kernel.n_users, width, inverse=(width, width), added=(), weight=())
+        super().__init__(kernel.n_users, width, limits, inverse=(width, width), added=(), weight=())
         self.slot[table.first >= 0] = LACKING
         self.heaviest = 0.0  # the largest trace of a block so far
         self.table, self.noise_var = table, noise_var
@@ -220,9 +221,9 @@ class MarginalBlocks(UserBlocks):
     `stale` is how much of the trace others' rewards may have taken off since it was computed.
     """
 
-    def __init__(self, n_users: int, width: int) -> None:
+    def __init__(self, n_users: int, width: int, limits: Limits) -> None:
         self.matrix, self.stale = np.zeros((0, 0, 0)), np.zeros(0)
-        super().__init__(n_users, width, matrix=(width, width), stale=())
+        super().__init__(n_users, width, limits, matrix=(width, width), stale=())
 
     def condition(self, user: int, row: Array, noise: float) -> None:
         """Conditions a user's block on a reward of their own: an upper bound stays one, for this keeps the order."""

@@ -7,13 +7,13 @@ import numpy as np
 
 from coterie.contracts import Array
 from coterie.kernels.graph_kernel import GraphKernel
+from coterie.models.engines.sparse.limits import Limits
 from coterie.models.engines.sparse.solves import LocalSolve
 from coterie.models.engines.sparse.user_blocks import NONE, DataBlocks, UserBlocks, symmetric
 
 FIRST_THRESHOLD = 0.05
 FINER = 0.25
 WORTH_A_BLOCK = 2.0  # times the accuracy, of the trace
-MOST_BYTES = 2**26
 
 
 class VarianceBounds:
@@ -21,16 +21,17 @@ class VarianceBounds:
 
     Args:
         kernel: The graph, and the arms' features.
+        limits: What a solve may take.
         accuracy: How far above the truth a bound may be, as a share of it, if so much work reaches so far.
         most: The work of one solve, at most; with a block of right-hand sides it is as much less as that is wide.
     """
 
-    def __init__(self, kernel: GraphKernel, *, accuracy: float, most: int) -> None:
+    def __init__(self, kernel: GraphKernel, limits: Limits, *, accuracy: float, most: int) -> None:
         self._kernel, self._accuracy, self._most = kernel, accuracy, most
         self._width = kernel.features.shape[1]
         self._scalar = LocalSolve(kernel, (1,))
-        self._block = LocalSolve(kernel, (self._width, self._width), most_bytes=MOST_BYTES)
-        self._nobody = UserBlocks(kernel.n_users, 1, inverse=(1, 1))
+        self._block = LocalSolve(kernel, (self._width, self._width), most_bytes=limits.solve_bytes)
+        self._nobody = UserBlocks(kernel.n_users, 1, limits, inverse=(1, 1))
 
     def lengthen(self, n_users: int, accuracy: float) -> None:
         """Makes room for newcomers, among whom this accuracy is asked for."""

@@ -6,10 +6,9 @@ from functools import cache
 import numpy as np
 
 from coterie.algebra import JitterLog, cholesky
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import UserGraph, stochastic_block_model
 from coterie.kernels import FreeKernel, Green, SquaredExponential
-from coterie.models.base import Index
 
 DIMENSION = 5
 ARM_KERNEL = SquaredExponential(1.0)

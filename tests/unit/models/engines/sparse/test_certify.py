@@ -13,17 +13,20 @@ from coterie.errors import ParameterError
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.models import DenseModel, SparseModel, make_model, restore_model
-from coterie.models.engines.sparse import certify
 from coterie.models.engines.sparse.certify import RefinableSolve
+from engine_cases import limited
 from strategies import graphs
 
 pytestmark = pytest.mark.skipif(not COMPILED, reason="needs the extra 'scale'")
 
 N_ARMS = 6
 TINY = 1e-9
+AS_IF_MANY = limited(few_users=0)  # pushes, and no solve for all
 
 
-def make_case(graph: ct.UserGraph, n_rewards: int = 30, **options: Any) -> tuple[SparseModel, DenseModel]:
+def make_case(
+    graph: ct.UserGraph, n_rewards: int = 30, *, engine: type[SparseModel] = SparseModel, **options: Any
+) -> tuple[SparseModel, DenseModel]:
     """A model and the reference, with the same rewards; pushes alone settle it, however few the users are."""
     asked = {name: options.pop(name) for name in ("laplacian_ridge", "normalised") if name in options}
     pool = ct.ArmPool(np.random.default_rng(3).normal(size=(N_ARMS, 2)))
@@ -31,7 +34,7 @@ def make_case(graph: ct.UserGraph, n_rewards: int = 30, **options: Any) -> tuple
     reference = DenseModel(
         PoolKernel(ct.Green(**asked).matrix(graph), kernel.features @ kernel.features.T), noise_var=0.1
     )
-    model = SparseModel(kernel, noise_var=0.1, **options)
+    model = engine(kernel, noise_var=0.1, **options)
     model._posterior.solves_globally = False
     rng = np.random.default_rng(0)
     for _ in range(n_rewards):
@@ -46,7 +49,7 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
     mean, std = reference.predict(user)
     errors: list[float] = []
     for arm in range(N_ARMS):
-        contender, errors = RefinableSolve(model.kernel), []
+        contender, errors = RefinableSolve(model.kernel, model.limits), []
         contender.start(user, model.kernel.features[arm])
         for _ in range(6):
             contender.refine(model._data, cap)
@@ -56,12 +59,6 @@ def assert_readings_hold(model: SparseModel, reference: DenseModel, user: int, c
             assert found.upper >= std[arm] ** 2 * (1 - TINY) - TINY
             errors.append(found.error)
     return errors
-
-
-@pytest.fixture
-def many(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Treats any number of users as many: pushes, and no solve for all."""
-    monkeypatch.setattr(certify, "FEW", 0)
 
 
 @settings(max_examples=25)
@@ -83,19 +80,19 @@ def hostile(name: str) -> ct.UserGraph:
     return ct.UserGraph.from_edges([(*p, float(10 ** rng.uniform(-4, 4))) for p in pairs if p[0] < p[1]])
 
 
-@pytest.mark.usefixtures("many")
 @pytest.mark.parametrize("ridge", [1e-4, 1.0, 1e2])
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("name", ["hub", "path", "weights"])
 def test_readings_are_true_on_hostile_graphs(name: str, ridge: float, normalised: bool) -> None:
-    model, reference = make_case(hostile(name), laplacian_ridge=ridge, normalised=normalised, max_work=500)
+    model, reference = make_case(
+        hostile(name), laplacian_ridge=ridge, normalised=normalised, max_work=500, engine=AS_IF_MANY
+    )
     for user in (0, 1, 30):
         assert_readings_hold(model, reference, user, cap=2000)
 
 
-@pytest.mark.usefixtures("many")
 def test_a_finer_solve_says_more_of_the_mean() -> None:
-    model, reference = make_case(ct.make_graph("sbm", 60, seed=1), laplacian_ridge=1.0)
+    model, reference = make_case(ct.make_graph("sbm", 60, seed=1), laplacian_ridge=1.0, engine=AS_IF_MANY)
     errors = assert_readings_hold(model, reference, 5)
     assert errors == sorted(errors, reverse=True)
     assert errors[-1] < 0.1 * model.error_bound(5, [N_ARMS - 1])[0]
@@ -136,9 +133,9 @@ def test_arms_of_equal_features_are_one_contender() -> None:
     assert (mean[0], std[0]) == (mean[1], std[1])
 
 
-def test_more_solves_than_there_is_room_for_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(certify, "MOST_OPEN", 2)
-    model, reference = make_case(ct.make_graph("sbm", 60, seed=1), eps=1.0, laplacian_ridge=0.5)
+def test_more_solves_than_there_is_room_for_are_told_apart() -> None:
+    engine = limited(open_solves=2)
+    model, reference = make_case(ct.make_graph("sbm", 60, seed=1), eps=1.0, laplacian_ridge=0.5, engine=engine)
     mean, std = reference.predict(8)
     found = model.read_certain(8, np.arange(N_ARMS), 2.0)
     assert found.certain

@@ -12,6 +12,7 @@ from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import DenseModel, SparseModel, restore_model
 from coterie.models.engines.sparse import posterior_weights
+from engine_cases import limited
 
 pytest.importorskip("numba")
 
@@ -25,8 +26,11 @@ def graph_of(name: str) -> ct.UserGraph:
     return ct.make_graph(name, 40, seed=1)
 
 
-def always(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """Lets steps come often, and returns a list of how far they moved residuals."""
+OFTEN = limited(deflation_patience=1, deflation_user=1, deflation_row=0, deflation_gain=0.0)
+
+
+def steps_of(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Returns a list of how far steps of deflation move residuals."""
     moved: list[float] = []
     step = posterior_weights.Deflation.step
 
@@ -35,10 +39,6 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[float]:
         moved.append(0.0 if made is None else float(np.abs(made.residual).max()))
         return made
 
-    monkeypatch.setattr(posterior_weights, "PATIENCE", 1)
-    monkeypatch.setattr(posterior_weights, "A_USER", 1)
-    monkeypatch.setattr(posterior_weights, "A_ROW", 0)
-    monkeypatch.setattr(posterior_weights, "WORTH_IT", 0.0)
     monkeypatch.setattr(posterior_weights.Deflation, "step", noted)
     return moved
 
@@ -47,9 +47,9 @@ def always(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("name", ["barabasi-albert", "sbm", "ring", "parts"])
 def test_the_bounds_stay_true(name: str, normalised: bool, ridge: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    moved, graph = always(monkeypatch), graph_of(name)
+    moved, graph = steps_of(monkeypatch), graph_of(name)
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=ridge, normalised=normalised)
-    model = SparseModel(kernel, noise_var=0.1, max_work=3_000)
+    model = OFTEN(kernel, noise_var=0.1, max_work=3_000)
     model._posterior.solves_globally = False
     users = ct.Green(laplacian_ridge=ridge, normalised=normalised).matrix(graph)
     reference = DenseModel(PoolKernel(users, FEATURES @ FEATURES.T), noise_var=0.1)
@@ -68,8 +68,8 @@ def test_the_bounds_stay_true(name: str, normalised: bool, ridge: float, monkeyp
 
 @pytest.mark.parametrize("size", [1e6, 1e18])
 def test_the_bound_allows_for_the_rounding_of_a_step(size: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    moved, graph = always(monkeypatch), graph_of("sbm")
-    model = SparseModel(GraphKernel(graph, FEATURES), noise_var=0.1)
+    moved, graph = steps_of(monkeypatch), graph_of("sbm")
+    model = OFTEN(GraphKernel(graph, FEATURES), noise_var=0.1)
     reference = DenseModel(PoolKernel(ct.Green().matrix(graph), FEATURES @ FEATURES.T), noise_var=0.1)
     for reward in (size, -size, 1.0, size / 3):
         for each in (model, reference):
@@ -95,13 +95,11 @@ def work_of(model: SparseModel) -> int:
     return sum(made)
 
 
-def test_pushes_become_few(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pushes_become_few() -> None:
     graph = ct.make_graph("barabasi-albert", 3_000, attach=5, seed=1)
     kernel = GraphKernel(graph, FEATURES, laplacian_ridge=0.1)
-    monkeypatch.setattr(posterior_weights, "PATIENCE", 2)  # with so few rewards
-    with_steps = work_of(SparseModel(kernel, noise_var=0.1))
-    monkeypatch.setattr(posterior_weights.Deflation, "work_until_due", lambda _, __, most: most)
-    assert 2 * with_steps < work_of(SparseModel(kernel, noise_var=0.1))
+    impatient, never = limited(deflation_patience=2), limited(deflation_user=10**9)  # with so few rewards
+    assert 2 * work_of(impatient(kernel, noise_var=0.1)) < work_of(never(kernel, noise_var=0.1))
 
 
 def test_a_large_graph_is_left_to_pushes_and_work_stays_capped() -> None:

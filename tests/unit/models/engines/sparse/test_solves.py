@@ -12,6 +12,7 @@ import coterie as ct
 from coterie.algebra import iterative
 from coterie.models import DenseModel, SparseModel, restore_model
 from coterie.models.history import History
+from engine_cases import limited
 from strategies import graphs
 
 pytest.importorskip("numba")
@@ -115,10 +116,9 @@ def test_an_error_on_the_way_changes_nothing() -> None:
     assert not model.check().healed
 
 
-def test_blocks_beyond_their_room_are_let_go_of_and_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.models.engines.sparse.user_blocks.MOST_BYTES", 16 * 9 * 8)
+def test_blocks_beyond_their_room_are_evicted_and_made_again() -> None:
     graph = ct.make_graph("sbm", 60, seed=1)
-    model, reference = make_case(graph, ridge=0.5, as_if_many=True)
+    model, reference = make_case(graph, ridge=0.5, as_if_many=True, engine=limited(block_bytes=16 * 9 * 8))
     for number, each in enumerate(drawn(60, 150)):
         model.update(*each)
         reference.update(*each)
@@ -147,9 +147,8 @@ def _copied(value: Any) -> Any:
     return value.copy() if isinstance(value, np.ndarray) else value
 
 
-def test_many_rewards_at_once_are_fitted_where_that_is_faster(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.models.engines.sparse.model.FEWEST", 50)
-    model, reference = make_case(ct.make_graph("sbm", 30, seed=1))
+def test_many_rewards_at_once_are_fitted_where_that_is_faster() -> None:
+    model, reference = make_case(ct.make_graph("sbm", 30, seed=1), engine=limited(fit_rows=50))
     rows = drawn(30, 200)
     for each in (model, reference):
         each.update_many(*zip(*rows, strict=True))

@@ -11,6 +11,7 @@ import coterie as ct
 from coterie.kernels import PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.models import DenseModel, SparseModel, restore_model
+from engine_cases import limited
 from strategies import graphs
 
 pytest.importorskip("numba")
@@ -206,10 +207,12 @@ def test_an_added_edge_keeps_the_blocks_and_a_lighter_one_does_not() -> None:
         graph = after
 
 
-def hub_after(weight: float | None, *, normalised: bool = False) -> SparseModel:
+def hub_after(
+    weight: float | None, *, normalised: bool = False, engine: type[SparseModel] = SparseModel
+) -> SparseModel:
     """A model on a star that a newcomer has joined by an edge to its hub."""
     graph = ct.UserGraph.from_edges([(0, i) for i in range(1, 25)])
-    model = SparseModel(GraphKernel(graph, FEATURES, laplacian_ridge=2.0, normalised=normalised), noise_var=0.1)
+    model = engine(GraphKernel(graph, FEATURES, laplacian_ridge=2.0, normalised=normalised), noise_var=0.1)
     model.update(0, 1, 5.0)
     after = graph.add_user("x", None if weight is None else {0: weight})[0]
     difference = after.changes_since(graph)
@@ -225,9 +228,8 @@ def test_a_hub_goes_on_waiting(weight: float | None) -> None:
     assert hub_after(weight).kernel.shape[0] > 1.5
 
 
-def test_hubs_do_not_wait_beside_weights_that_drown_their_shape(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.models.engines.sparse.posterior_weights.ROUNDED_OFF", float("inf"))
-    model = hub_after(1e10)
+def test_hubs_do_not_wait_beside_weights_that_drown_their_shape() -> None:
+    model = hub_after(1e10, engine=limited(rounding=float("inf")))
     assert model.kernel.shape[0] == 1.0
     assert model._posterior._uneven > 1.0
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from coterie.errors import MemoryLimitError, NumericalError, ParameterError
 from coterie.graphs import UserGraph, barabasi_albert, complete, empty, erdos_renyi, grid, ring
 from coterie.graphs import spectrum as module
+from coterie.graphs.spectrum import Spectrum, SpectrumLimits
 
 EDGES = st.lists(
     st.tuples(st.integers(0, 8), st.integers(0, 8), st.floats(1e-2, 1e2)).filter(lambda edge: edge[0] < edge[1]),
@@ -135,42 +136,43 @@ BIG = {
 }
 
 
+def lanczos(graph: UserGraph, k: int, *, normalised: bool = False, **limits: int) -> Spectrum:
+    """Returns the smallest eigenpairs as if 40 users were many."""
+    sizes = SpectrumLimits(**{"dense": 40, **limits})
+    return module.spectrum(graph.weights, graph.components(), k=k, normalised=normalised, limits=sizes)
+
+
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("name", BIG)
-def test_lanczos_agrees_with_the_dense_method(name: str, normalised: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lanczos_agrees_with_the_dense_method(name: str, normalised: bool) -> None:
     graph = BIG[name]
     laplacian = graph.laplacian(normalised=normalised).toarray()
     exact = np.linalg.eigvalsh(laplacian)
-    monkeypatch.setattr(module, "DENSE_LIMIT", 40)
     for k in (1, 3, 8, 24):
-        found = graph.spectrum(k, normalised=normalised)
+        found = lanczos(graph, k, normalised=normalised)
         assert np.allclose(found.values, exact[:k], atol=1e-9)
         assert np.allclose(laplacian @ found.vectors, found.vectors * found.values, atol=1e-6)
         assert np.allclose(found.vectors.T @ found.vectors, np.eye(k), atol=1e-9)
         assert (found.values[: graph.n_components] == 0).all()
 
 
-def test_lanczos_gives_the_same_answer_twice(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DENSE_LIMIT", 40)
-    first, second = BIG["parts"].spectrum(15), BIG["parts"].spectrum(15)
+def test_lanczos_gives_the_same_answer_twice() -> None:
+    first, second = lanczos(BIG["parts"], 15), lanczos(BIG["parts"], 15)
     assert np.array_equal(first.values, second.values)
     assert np.array_equal(first.vectors, second.vectors)
 
 
-def test_nearly_all_eigenpairs_of_a_large_graph_are_computed_densely(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nearly_all_eigenpairs_of_a_large_graph_are_computed_densely() -> None:
     graph = ring(60)
     exact = graph.spectrum().values
-    monkeypatch.setattr(module, "DENSE_LIMIT", 40)
-    assert np.allclose(graph.spectrum(59).values, exact[:59])
-    monkeypatch.setattr(module, "FULL_LIMIT", 50)
+    assert np.allclose(lanczos(graph, 59).values, exact[:59])
     with pytest.raises(MemoryLimitError, match="60 users"):
-        graph.spectrum(59)
+        lanczos(graph, 59, full=50)
 
 
 def test_plain_lanczos_falls_back_on_a_factor(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = BIG["dense"]
     exact = graph.spectrum(5).values
-    monkeypatch.setattr(module, "DENSE_LIMIT", 40)
     calls = []
     inverse = module._inverse
 
@@ -179,21 +181,16 @@ def test_plain_lanczos_falls_back_on_a_factor(monkeypatch: pytest.MonkeyPatch) -
         return inverse(matrix)
 
     monkeypatch.setattr(module, "_inverse", counted)
-    graph.spectrum(5)
+    lanczos(graph, 5)
     assert not calls
     # Two restarts are not enough for the plain method and plenty for the inverse.
-    monkeypatch.setattr(module, "_RESTARTS", 2)
-    assert np.allclose(graph.spectrum(5).values, exact)
+    assert np.allclose(lanczos(graph, 5, restarts=2).values, exact)
     assert calls
 
 
-def test_no_convergence_is_an_error_that_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    graph = ring(400)
-    monkeypatch.setattr(module, "DENSE_LIMIT", 40)
-    monkeypatch.setattr(module, "FACTOR_LIMIT", 0)
-    monkeypatch.setattr(module, "_RESTARTS", 1)
+def test_no_convergence_is_an_error_that_says_what_to_do() -> None:
     with pytest.raises(NumericalError, match="400 users") as caught:
-        graph.spectrum(5)
+        lanczos(ring(400), 5, factor=0, restarts=1)
     assert "fewer" in caught.value.remedy
 
 
@@ -208,9 +205,10 @@ RATIOS = {
 
 @pytest.mark.parametrize("limit", [2_000, 40])
 @pytest.mark.parametrize("name", RATIOS)
-def test_the_spectral_ratio_matches_brute_force(name: str, limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "DENSE_LIMIT", limit)
+def test_the_spectral_ratio_matches_brute_force(name: str, limit: int) -> None:
     graph = UserGraph.from_matrix(RATIOS[name].weights)
+    low, high = module.extremes(graph.weights, graph.components(), SpectrumLimits(dense=limit))
+    assert low / high == pytest.approx(brute_ratio(graph), rel=1e-8)
     assert graph.spectral_ratio == pytest.approx(brute_ratio(graph), rel=1e-8)
 
 

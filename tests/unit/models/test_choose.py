@@ -151,7 +151,7 @@ def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.Mon
     with pytest.raises(ParameterError, match="1e-17"):
         GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
     monkeypatch.setattr("coterie.errors.checks.LARGEST_RATIO", 1e30)
-    monkeypatch.setattr("coterie.models.conditioned.STAGED_RATIO", 1e30)
+    monkeypatch.setattr(GridModel, "staged_ratio", 1e30)
     singular = GridModel(PoolKernel(np.eye(1), np.ones((40, 40))), noise_var=1e-17)
     singular.update_many([0] * 40, range(40), [1.0] * 40)
     assert singular.jitter.count > 0
@@ -160,14 +160,14 @@ def test_jitter_is_used_only_when_needed_and_is_reported(monkeypatch: pytest.Mon
     np.testing.assert_allclose(singular.predict(0)[0], 1.0, atol=1e-4)
 
 
-@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local.py has the latter
+@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local_model.py has the latter
 def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The second block of a rebuild fails, when half of the old belief is gone: the old belief is back."""
     model = make_model(KERNEL, engine=engine)
     fill(model, 400)
     before = [model.predict(user) for user in range(12)]
     info_gain, evidence = model.info_gain, model.log_marginal_likelihood
-    monkeypatch.setattr("coterie.models.conditioned.CHUNK", 40)
+    monkeypatch.setattr(type(model), "chunk", 40)
     calls = iter(range(100))
 
     def failing(matrix: Any, log: Any, **options: Any) -> Any:
@@ -188,7 +188,7 @@ def test_a_factorisation_that_fails_leaves_the_model_as_it_was(engine: str, monk
     assert model.log_marginal_likelihood == pytest.approx(evidence)
 
 
-@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local.py has the latter
+@pytest.mark.parametrize("engine", sorted(set(ENGINES) - {"dense", "local"}))  # test_local_model.py has the latter
 def test_a_batch_that_fails_leaves_the_model_as_it_was(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = make_model(KERNEL, engine=engine)
     fill(model, 50)
