@@ -255,7 +255,7 @@ class LogWorld(StudyWorld):
         if settings.policy == "random":
             return Anything(seed=seed)
         if settings.policy == "oracle":
-            return Oracle(given)
+            return Oracle(self._with_best(given))
         graph = seen_graph(settings.graph, given.graph, graph_seed)
 
         def make(arms: ArmPool) -> Learner:
@@ -265,6 +265,12 @@ class LogWorld(StudyWorld):
             return make(given.arms)
         counts: Any = self.settings.online_features
         return OnlineFeatures(make, graph=graph, arms=given.arms, counts=counts)
+
+    def _with_best(self, given: Problem) -> Problem:
+        if self.settings.protocol == "replay":
+            rule = "a replay knows the reward of the logged arm alone"
+            raise SettingError("the oracle cannot play a replay", rule, "Leave it out", key="policy")
+        return given
 
     def facts(self, problem: Problem, n_rounds: int) -> dict[str, Any]:
         """Returns what the log holds."""
