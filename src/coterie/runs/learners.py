@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,28 +16,18 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import Policy, SpectralSchedule, make_policy
 from coterie.policies.factory.recipes import RECIPES
-from coterie.policies.online.learner import Chosen
+from coterie.policies.online.learner import Chooser, Chosen
 from coterie.problems import Round
 from coterie.problems.setting_rules import check_keys
 from coterie.runs.entries import LearnerSettings
+
+Learner: TypeAlias = Chooser  # an object whose choice has an `arm`, one of the candidates, and that learns
 
 GIVEN = ("graph", "arms", "seed")
 # Users who are alone, one, or in clusters: a study whose engine is "sparse" means "groups" for these.
 ALONE = ("per-user-linucb", "per-user-lints", "per-user-gp-ucb", "per-user-gp-ts")
 AS_ONE = ("pooled-linucb", "pooled-lints", "gp-ucb", "gp-ts")
 IN_GROUPS = frozenset((*ALONE, *AS_ONE, "club"))
-
-
-class Learner(Protocol):
-    """What the runner asks of a learner: an object whose choice has an `arm`, and that learns."""
-
-    def select(self, user: UserId, candidates: Any) -> Any:
-        """Returns a choice; its `arm` is one of the candidates."""
-        ...
-
-    def update(self, user: UserId, arm: ArmId, reward: float) -> None:
-        """Learns a reward."""
-        ...
 
 
 def complete_learner(settings: LearnerSettings) -> LearnerSettings:
