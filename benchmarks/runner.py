@@ -8,7 +8,6 @@ import numpy as np
 from benchmarks.timing import Row, micro
 from coterie.problems import WorldSettings
 from coterie.runs.entries import LearnerSettings
-from coterie.runs.learners import make_learner
 from coterie.runs.trial import Trial, play
 from coterie.runs.worlds import DrawnWorld
 
@@ -40,7 +39,7 @@ def overhead(name: str, settings: WorldSettings) -> tuple[float, float]:
     trial = Trial(DrawnWorld(settings=settings), seed=0, number=0)
     drawing = perf_counter() - start
     learner = LearnerSettings(label=name, policy=name)
-    made = make_learner(learner, trial.world, horizon=settings.horizon, seed=0, graph_seed=0, tuned={})
+    made = trial.learner(learner)
     clocked = Clocked(made)
     start = perf_counter()
     list(zip(*play(clocked, trial.world, trial.rounds), strict=True))

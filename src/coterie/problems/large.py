@@ -138,7 +138,7 @@ def fractions_of(power: float, lowest: float, highest: float) -> Fractions:
     return Fractions(shifts[kept], weights[:-1][kept], float(weights[-1]))
 
 
-def solved(matrix: sp.csr_array, right: Array, *, shift: float = 0.0) -> Array:
+def solved(matrix: sp.csr_array, right: Array, *, shift: float = 0.0, most_steps: int = MOST_STEPS) -> Array:
     """Returns (matrix + shift I)^-1 right, by conjugate gradients on all columns at once, for a matrix > 0.
 
     Examples:
@@ -150,7 +150,7 @@ def solved(matrix: sp.csr_array, right: Array, *, shift: float = 0.0) -> Array:
     along = inverse * left
     size = _products(left, along)
     enough = SOLVED**2 * _products(right, right)
-    for _ in range(MOST_STEPS):
+    for _ in range(most_steps):
         if np.all(_products(left, left) <= enough):
             return out
         image = matrix @ along + shift * along
@@ -161,7 +161,7 @@ def solved(matrix: sp.csr_array, right: Array, *, shift: float = 0.0) -> Array:
         before, size = size, _products(left, turned)
         along = turned + _ratio(size, before) * along
     raise NumericalError(
-        f"a solve for {len(right)} users has not ended after {MOST_STEPS} steps",
+        f"a solve for {len(right)} users has not ended after {most_steps} steps",
         f"it is to leave {SOLVED:g} of its right-hand side",
         "Take a larger ridge, or drop edges that are far heavier than others",
     )

@@ -120,7 +120,9 @@ def served_users(
     return np.asarray(order[(rng.random(horizon) * present).astype(np.int64)])
 
 
-def shown_arms(n_arms: int, n_candidates: int, horizon: int, rng: np.random.Generator) -> Iterator[list[int]]:
+def shown_arms(
+    n_arms: int, n_candidates: int, horizon: int, rng: np.random.Generator, *, chunk: int = _CHUNK
+) -> Iterator[list[int]]:
     """Yields the rows of the candidates of each round: distinct, every ordered choice as likely as any other.
 
     The first rounds are the same whatever the horizon. O(n_arms) a round, in tables of bounded size.
@@ -129,7 +131,7 @@ def shown_arms(n_arms: int, n_candidates: int, horizon: int, rng: np.random.Gene
         >>> [sorted(rows) for rows in shown_arms(3, 3, 2, np.random.default_rng(0))]
         [[0, 1, 2], [0, 1, 2]]
     """
-    size = max(1, _CHUNK // n_arms)
+    size = max(1, chunk // n_arms)
     for start in range(0, horizon, size):
         yield from _dealt(n_arms, n_candidates, min(size, horizon - start), rng)
 

@@ -43,6 +43,7 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
         f"worlds {len(study.worlds)}, policies {len(study.policies)}, trials {study.trials}, rounds {rounds:,} in all"
     )
     console.print(f"{study.title}: {sizes}; results in {out}", highlight=False, soft_wrap=True)
+    study.check()  # before there is a bar, which an error would leave a line of
     with _progress(console) as on_unit:
         on_plan = partial(_print_plan, console, jobs) if study.of_logs else None
         store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)

@@ -18,7 +18,6 @@ COMMON = ("policy", "label", "graph", "tune", "worlds", "fixed", "quick")
 LONGEST_LABEL = 40
 GRAPHS = ("shown", "permuted", "rewired", "none")
 NO_WIDTH = frozenset({"oracle", *(name for name, recipe in RECIPES.items() if "width" not in recipe.takes)})
-FEATURELESS = frozenset({"oracle", "popularity", "random"})
 ARM_KERNELS = ("squared-exponential", "distinct")
 
 
@@ -124,7 +123,7 @@ def known_options(policy: str) -> dict[str, Any]:
     out = {key: value for each, held in by_option.items() if each in recipe.takes for key, value in held.items()}
     if policy.startswith("exchangeable"):
         out["share"] = Exchangeable().share
-    return out if policy in FEATURELESS else {**out, **ON_ENGINES}
+    return out if policy == "popularity" else {**out, **ON_ENGINES}
 
 
 def _options(policy: Any, given: Mapping[str, Any], shared: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,10 @@
 import os
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from importlib import import_module
 from inspect import signature
-from typing import Any, Protocol
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -16,50 +16,18 @@ from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import Policy, SpectralSchedule, make_policy
 from coterie.policies.factory.recipes import RECIPES
-from coterie.policies.online import Chosen
-from coterie.problems import Round, World
+from coterie.policies.online import Chooser, Chosen
+from coterie.problems import Round
 from coterie.problems.setting_rules import check_keys
 from coterie.runs.entries import LearnerSettings
+
+Learner: TypeAlias = Chooser  # an object whose choice has an `arm`, one of the candidates, and that learns
 
 GIVEN = ("graph", "arms", "seed")
 # Users who are alone, one, or in clusters: a study whose engine is "sparse" means "groups" for these.
 ALONE = ("per-user-linucb", "per-user-lints", "per-user-gp-ucb", "per-user-gp-ts")
 AS_ONE = ("pooled-linucb", "pooled-lints", "gp-ucb", "gp-ts")
 IN_GROUPS = frozenset((*ALONE, *AS_ONE, "club"))
-
-
-class Shown(Protocol):
-    """What a learner is given of a world."""
-
-    @property
-    def graph(self) -> UserGraph:
-        """The users."""
-        ...
-
-    @property
-    def arms(self) -> ArmPool:
-        """The pool."""
-        ...
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Given:
-    """A graph and arms, for a learner that sees others than the world's own."""
-
-    graph: UserGraph
-    arms: ArmPool
-
-
-class Learner(Protocol):
-    """What the runner asks of a learner: an object whose choice has an `arm`, and that learns."""
-
-    def select(self, user: UserId, candidates: Any) -> Any:
-        """Returns a choice; its `arm` is one of the candidates."""
-        ...
-
-    def update(self, user: UserId, arm: ArmId, reward: float) -> None:
-        """Learns a reward."""
-        ...
 
 
 def complete_learner(settings: LearnerSettings) -> LearnerSettings:
@@ -87,12 +55,11 @@ def _own_options(settings: LearnerSettings) -> dict[str, Any]:
 
 
 def _try_learner(settings: LearnerSettings) -> None:
-    world = World(graph=make_graph("complete", 2), arms=ArmPool(np.eye(2)), truth=np.eye(2), noise_std=0.0)
-    on_two = replace(settings, graph="shown")  # two users have no edges to exchange
+    two, arms = make_graph("complete", 2), ArmPool(np.eye(2))
     tried = [{}, *({key: value} for key, grid in (settings.tune or {}).items() for value in grid)]
     for tuned in tried:
         try:
-            make_learner(on_two, world, horizon=10, seed=0, graph_seed=0, tuned=tuned)
+            make_learner(settings, graph=two, arms=arms, horizon=10, seed=0, tuned=tuned)
         except InputError as error:
             given = [*tuned, *settings.options]
             key = next((each for each in given if each in error.problem), "tune" if tuned else "policy")
@@ -100,24 +67,21 @@ def _try_learner(settings: LearnerSettings) -> None:
 
 
 def make_learner(
-    settings: LearnerSettings, world: Shown, *, horizon: int, seed: int, graph_seed: int, tuned: Mapping[str, Any]
+    settings: LearnerSettings, *, graph: UserGraph, arms: ArmPool, horizon: int, seed: int, tuned: Mapping[str, Any]
 ) -> Learner:
-    """Returns a new learner for a world; it is given the graph and the arms, never the world.
+    """Returns a new learner: a policy of ours, or a method of one's own.
 
     Args:
         settings: Which policy, and its options.
-        world: Where it will play; only the oracle is given it.
+        graph: The users, as it sees them (`seen_graph`).
+        arms: The pool.
         horizon: The rounds it will play.
         seed: Of its own randomness.
-        graph_seed: Of a permuted or rewired graph.
         tuned: Options chosen by the pilot, which replace those of the settings.
     """
-    if settings.policy == "oracle":
-        return Oracle(world)
     options = {**settings.options, **tuned}
-    graph = seen_graph(settings.graph, world.graph, graph_seed)
     if ":" in settings.policy:
-        return _own_method(settings.policy, graph=graph, arms=world.arms, seed=seed, **options)
+        return _own_method(settings.policy, graph=graph, arms=arms, seed=seed, **options)
     base, share = options.pop("lambda_base", None), options.pop("share", None)
     if base is not None:
         options["noise_var"] = SpectralSchedule(base=base, horizon=horizon)
@@ -125,10 +89,7 @@ def make_learner(
         options["user_kernel"] = Exchangeable(share=share)
     if "arm_kernel" in options:
         options["arm_kernel"] = _arm_kernel(options["arm_kernel"], options.pop("lengthscale"))
-    learner: Learner = make_suited(
-        settings.policy, graph=graph, arms=world.arms, expected_rounds=horizon, seed=seed, **options
-    )
-    return learner
+    return make_suited(settings.policy, graph=graph, arms=arms, expected_rounds=horizon, seed=seed, **options)
 
 
 def make_suited(policy: str, *, graph: UserGraph, arms: ArmPool, **options: Any) -> Policy:

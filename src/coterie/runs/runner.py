@@ -45,8 +45,7 @@ def run_study(
         on_unit: Called after each unit with the unit, units left, cost done and cost in all.
         on_plan: Called once with what will be run, and the cost of each.
     """
-    for world in study.worlds:
-        world.check()  # what is wrong with a log is said before anything is run
+    study.check()
     store = Store(out)
     with store.locked():
         if resume and (out / "manifest.json").exists():

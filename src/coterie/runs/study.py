@@ -79,6 +79,11 @@ class Study:
             raise SettingError(f"the study {self.name!r} was given --data", rule, "Leave --data out", key="data")
         return replace(self, worlds=tuple(each.on(folder) for each in self.worlds))
 
+    def check(self) -> None:
+        """Raises if a world cannot be played: what is wrong with a log is said before anything is run."""
+        for each in self.worlds:
+            each.check()
+
     def world(self, name: str) -> StudyWorld:
         """Returns a world by its name."""
         return next(each for each in self.worlds if each.name == name)

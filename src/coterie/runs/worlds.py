@@ -17,8 +17,8 @@ from coterie.policies.online import LEVELS, MostHits, OnlineFeatures
 from coterie.problems import Problem, Round, WorldSettings, draw_rounds, draw_world, settings_as_dict
 from coterie.problems.recorded import Negatives, OnePositive, Replay
 from coterie.problems.setting_rules import Rule, check_keys, choice, text, whole
-from coterie.runs.entries import FEATURELESS, LearnerSettings
-from coterie.runs.learners import Anything, Given, Learner, make_learner, seen_graph
+from coterie.runs.entries import LearnerSettings
+from coterie.runs.learners import Anything, Learner, Oracle, make_learner, seen_graph
 
 Data: TypeAlias = Literal["plain", "lastfm", "deezer", "filmtrust", "open-bandit"]
 Protocol: TypeAlias = Literal["one-positive", "replay"]
@@ -177,11 +177,14 @@ class StudyWorld(ABC):
     def draw(self, seed: np.random.SeedSequence) -> tuple[Problem, Iterable[Round]]:
         """Returns the problem and its rounds, which depend on the seed alone."""
 
-    @abstractmethod
     def learner(
         self, settings: LearnerSettings, given: Problem, *, horizon: int, seed: int, graph_seed: int, tuned: Any
     ) -> Learner:
-        """Returns a new learner, as `make_learner` does; it is given a graph and arms, never the problem."""
+        """Returns a new learner; it is given a graph and arms, never the problem, which only the oracle keeps."""
+        if settings.policy == "oracle":
+            return Oracle(given)
+        graph = seen_graph(settings.graph, given.graph, graph_seed)
+        return make_learner(settings, graph=graph, arms=given.arms, horizon=horizon, seed=seed, tuned=tuned)
 
     def facts(self, problem: Problem, n_rounds: int) -> dict[str, Any]:  # noqa: ARG002 - what every trial has alike
         """Returns what the report says of the world beyond its settings."""
@@ -209,12 +212,6 @@ class DrawnWorld(StudyWorld):
         """Returns a world and its rounds."""
         world = draw_world(self.settings, seed)
         return world, draw_rounds(self.settings, world, seed)
-
-    def learner(
-        self, settings: LearnerSettings, given: Problem, *, horizon: int, seed: int, graph_seed: int, tuned: Any
-    ) -> Learner:
-        """Returns the policy of the settings; only the oracle keeps the world."""
-        return make_learner(settings, given, horizon=horizon, seed=seed, graph_seed=graph_seed, tuned=tuned)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -256,17 +253,23 @@ class LogWorld(StudyWorld):
             return MostHits(seed=seed)
         if settings.policy == "random":
             return Anything(seed=seed)
+        if settings.policy == "oracle":
+            return Oracle(self._with_best(given))
         graph = seen_graph(settings.graph, given.graph, graph_seed)
-        as_seen = replace(settings, graph="shown")  # the graph above is what it sees already
 
         def make(arms: ArmPool) -> Learner:
-            shown = Given(graph=graph, arms=arms)
-            return make_learner(as_seen, shown, horizon=horizon, seed=seed, graph_seed=0, tuned=tuned)
+            return make_learner(settings, graph=graph, arms=arms, horizon=horizon, seed=seed, tuned=tuned)
 
-        if not self.settings.online_features or settings.policy in FEATURELESS:
+        if not self.settings.online_features:
             return make(given.arms)
         counts: Any = self.settings.online_features
         return OnlineFeatures(make, graph=graph, arms=given.arms, counts=counts)
+
+    def _with_best(self, given: Problem) -> Problem:
+        if self.settings.protocol == "replay":
+            rule = "a replay knows the reward of the logged arm alone"
+            raise SettingError("the oracle cannot play a replay", rule, "Leave it out", key="policy")
+        return given
 
     def facts(self, problem: Problem, n_rounds: int) -> dict[str, Any]:
         """Returns what the log holds."""

@@ -19,7 +19,6 @@ from coterie.problems import (
     draw_truth,
     draw_world,
     gp_world,
-    large,
     sphere_pool,
 )
 from coterie.problems.large import TOLERANCE, fractions_of, root_of, smooth_draw, smoothed, solved
@@ -84,10 +83,9 @@ def test_solves_are_right_columns_of_zeros_included() -> None:
         np.testing.assert_allclose(solved(matrix, right, shift=shift), expected, atol=1e-8)
 
 
-def test_a_solve_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(large, "MOST_STEPS", 2)
+def test_a_solve_that_does_not_end_is_an_error() -> None:
     with pytest.raises(NumericalError, match="has not ended after 2 steps"):
-        solved(GRAPH.regularised_laplacian(0.01), np.eye(40))
+        solved(GRAPH.regularised_laplacian(0.01), np.eye(40), most_steps=2)
 
 
 def test_linear_rewards_are_those_of_the_inverse() -> None:

@@ -16,6 +16,7 @@ import coterie as ct
 from coterie.errors import CandidatesError, DimensionError, ParameterError, SettingError
 from coterie.graphs import make_graph
 from coterie.problems import Round, World, gp_world
+from coterie.problems.rounds import shown_arms
 
 Array = NDArray[np.float64]
 
@@ -98,10 +99,9 @@ def test_every_ordered_choice_of_candidates_is_as_likely() -> None:
     assert all(abs(count - 1000) < 160 for count in counts.values())  # more than five standard deviations
 
 
-def test_rounds_are_the_same_whatever_the_size_of_a_chunk(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = list(make_world().rounds(100, n_candidates=3, seed=4))
-    monkeypatch.setattr("coterie.problems.rounds._CHUNK", 42)
-    assert list(make_world().rounds(100, n_candidates=3, seed=4)) == whole
+def test_candidates_are_the_same_whatever_the_size_of_a_chunk() -> None:
+    whole, pieces = (list(shown_arms(6, 3, 100, np.random.default_rng(4), chunk=chunk)) for chunk in (2**18, 42))
+    assert pieces == whole
 
 
 def test_rounds_are_numbered_from_nought() -> None:

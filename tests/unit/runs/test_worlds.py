@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from coterie.errors import SettingError
 from coterie.logs import write_log
 from coterie.problems import WorldSettings
 from coterie.runs.entries import learner_settings
@@ -48,6 +49,16 @@ def test_a_policy_plays_it_and_learns_what_is_known(world: StudyWorld, policy: s
     assert len(played.arms) == len(played.rewards) == len(played.regrets) == 40
     known = ~np.isnan(played.rewards)
     assert known.all() or 0 < known.sum() < 40  # a replay knows the reward of the logged arm alone
+
+
+def test_the_oracle_plays_where_the_best_is_known(world: StudyWorld) -> None:
+    trial = Trial(world, seed=0, number=0, rounds=40)
+    oracle = learner_settings({"policy": "oracle"}, {})
+    if isinstance(world.settings, LogSettings) and world.settings.protocol == "replay":
+        with pytest.raises(SettingError, match="the oracle cannot play a replay"):
+            trial.play(oracle)
+    else:
+        assert (trial.play(oracle).regrets == 0).all()
 
 
 def test_it_is_written_out_and_read_back(world: StudyWorld) -> None:

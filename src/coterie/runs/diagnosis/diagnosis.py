@@ -24,7 +24,6 @@ from coterie.runs.diagnosis.payoff import Payoff, Simulation, simulate
 
 AT_ONCE = 1_000  # pairs for eigenvalues and features
 SIM_ROUNDS = 1_000
-USUAL = Simulation()
 
 
 Question: TypeAlias = Literal["liked", "rewards"]
@@ -114,7 +113,7 @@ def diagnose(
     seed: int = 0,
     n_rewirings: int | None = None,
     rounds: int = SIM_ROUNDS,
-    simulation: Simulation = USUAL,
+    simulation: Simulation | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> Diagnosis:
     """Returns the diagnosis of a log.
@@ -125,12 +124,12 @@ def diagnose(
         seed: Fixes rewirings, sample, drawn zeros and simulation.
         n_rewirings: How many; none given means 99, and fewer beyond 70,000 edges.
         rounds: How many to simulate.
-        simulation: Of how many users, arms and truths.
+        simulation: How many users, arms and truths it has; none given means the usual.
         say: Called with what is being done.
     """
     if isinstance(log, str | Path):
         log = read_log(log)
-    outcomes = outcomes_of(log)
+    outcomes, simulation = outcomes_of(log), simulation or Simulation()
     question: Question = "liked" if outcomes.kind == "one-class" or can_ask_for_positives(log) else "rewards"
     count = affordable(log.graph.n_edges) if n_rewirings is None else n_rewirings
     if log.graph.n_edges:

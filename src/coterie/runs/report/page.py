@@ -28,6 +28,10 @@ REGRET = (
     "Regret is how much more the best choice of each round would have paid in expectation, added up over the rounds. "
     "Less is better; who knew the truth would have none."
 )
+REWARD = (
+    "The reward of a round is 1 where the choice is the arm that the user liked and else 0, so that its mean is the "
+    "share of hits; in a replay it is the logged reward, where the choice is the logged one. More is better."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,7 @@ def _of_rewards(results: Results) -> Report:
         tables=tables,
         draw=lambda folder: draw_rewards(results, folder),
         setup=[Section(title="What was run", points=list(_log_setup(results)))],
+        paragraphs=[REWARD],
         found=[Section(title=table.title, tables=[table]) for table in tables],
         summary=summary_of(results),
     )

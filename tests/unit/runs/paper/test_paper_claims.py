@@ -1,7 +1,4 @@
-"""The verdicts on the paper's claims, on results made by hand; and the page that is written from stored results."""
-
-from pathlib import Path
-from typing import Any
+"""The verdicts on the paper's claims, on results made by hand."""
 
 import numpy as np
 import pytest
@@ -18,39 +15,9 @@ from coterie.runs.paper.claims import (
     judge_controls,
     judge_pilot,
 )
-from coterie.runs.paper.document import answer, as_markdown, read_summaries, write_html
-from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, cells, growth, summarise, within_ten_percent
+from coterie.runs.paper.summary import PAPER, SIZES, StudySummary, cells, summarise, within_ten_percent
 from coterie.runs.results import Results
-
-DOCS = Path(__file__).parents[4] / "docs"
-
-
-def record(worlds: dict[str, dict[str, float]], growths: dict[str, float] | None = None) -> dict[str, Any]:
-    """Returns the summary of a study whose policies have these mean regrets, one apart from trial to trial."""
-    policies = {
-        world: {
-            policy: {
-                "finals": [mean - 1, mean - 0.5, mean, mean, mean + 0.5, mean + 1],
-                "growth": (growths or {}).get(policy, 0.5),
-                "tuned": {},
-                "width_at": "low",
-            }
-            for policy, mean in means.items()
-        }
-        for world, means in worlds.items()
-    }
-    return {
-        "name": "study",
-        "title": "A study",
-        "reference": "lk-gp-ucb",
-        "trials": 3,
-        "versions": {"coterie": "0"},
-        "worlds": {world: {"policies": each} for world, each in policies.items()},
-    }
-
-
-def ordered(best_first: list[str]) -> dict[str, float]:
-    return {policy: 100.0 + 10 * place for place, policy in enumerate(best_first)}
+from summaries import ordered, record
 
 
 def nine(means: dict[str, float]) -> dict[str, StudySummary]:
@@ -158,43 +125,3 @@ def test_the_pilot_says_where_in_the_grid_it_chose() -> None:
     found = {name: each["width_at"] for name, each in summary["worlds"]["easy"]["policies"].items()}
     assert found == {"low": "low", "inside": "inside", "high": "high", "random": ""}
     assert judge_pilot({"s": StudySummary(summary)}).startswith("Of 3 tuned widths 1 lie at the lower end")
-
-
-def test_growth_is_the_exponent_of_the_second_half() -> None:
-    t = np.arange(1.0, 401.0)
-    assert growth(t) == pytest.approx(1.0)
-    assert growth(np.sqrt(t)) == pytest.approx(0.5)
-    assert growth(np.zeros(10)) == 0.0
-
-
-def test_a_summary_keeps_finals_and_growth() -> None:
-    regrets = {"easy": {"random": np.ones((2, 100)), "greedy": np.zeros((2, 100))}}
-    settings = {"reference": "random", "trials": 2}
-    results = Results(name="s", title="S", settings=settings, versions={}, regrets=regrets)
-    summary = StudySummary(summarise(results))
-    assert summary.mean("easy", "random") == 100.0
-    assert summary.growth("easy", "random") == pytest.approx(1.0)
-    assert summary.ranked("easy") == ["greedy", "random"]
-    assert summary.excess("easy", "random", "greedy").mean == 100.0
-
-
-def test_the_page_is_written_from_stored_results_and_nothing_else() -> None:
-    records = read_summaries(DOCS / "results")
-    assert len(records) == 11
-    assert (DOCS / "reproduction.md").read_text(encoding="utf-8") == as_markdown(records)
-    assert not any(each["quick"] for each in records.values())
-    assert {each["trials"] for each in records.values() if "worlds" in each} == {20}
-
-
-def test_the_page_comes_as_html_with_its_pictures(tmp_path: Path) -> None:
-    for name in ("linear-regret.svg", "linear-final-regret.svg"):
-        (tmp_path / name).write_text('<svg width="9"><path id="a"/></svg>', encoding="utf-8")
-    worlds = dict.fromkeys(LEVELS, ordered(EIGHT))
-    records = {"linear": {**record(worlds), "quick": True, "minutes": 1.0}}
-    page = write_html(records, tmp_path / "page.html", pictures=tmp_path).read_text(encoding="utf-8")
-    assert answer(records) in page
-    assert answer(records).startswith("A quick run")
-    assert "not judged" in page
-    assert "does not hold" not in page
-    assert "<svg" in page
-    assert "per-user-linucb" in page

@@ -217,6 +217,7 @@ def test_the_page_holds_the_sentence_the_pictures_and_what_was_left_out(tmp_path
     made = results(quick=True, left_out=["lk-gp-ts"])
     page = write_report(made, tmp_path).read_text(encoding="utf-8")
     assert "the graph helped auto-ucb" in page
+    assert page.index("The reward of a round is 1") < page.index("<svg") < page.index("<table")
     assert "Too slow for a quick run, and left out: lk-gp-ts." in page
     assert "2 more have too few arms left" in page
     assert "Left out of the log: ratings, 7." in page
