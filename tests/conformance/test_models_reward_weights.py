@@ -1,10 +1,10 @@
-"""On every engine the posterior mean is a weighted sum of rewards, by all of them and by a user's own alone."""
+"""On every exact engine the posterior mean is a weighted sum of rewards, by all of them and by a user's own alone."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from coterie.models import Model, SparseModel
+from coterie.models import Model
 from coterie.models.engines.local import LocalModel
 from engine_cases import ENGINE_NAMES, TINY, model_of
 from kernel_cases import JOINT_KERNELS
@@ -23,15 +23,12 @@ def assert_weights_give_the_mean(
     found, own = model.reward_weights(user, arm, users, arms, model.history.count_array())
     rows, scale = np.array([arm]), float(np.sqrt(model.max_variance))
     (mean, by_own), means = (each.predict(user, rows)[0][0] for each in (model, alone)), model.history.mean_array()
-    off = 2 * sum(float(each.error_bound(user, rows)[0]) for each in (model, alone) if isinstance(each, SparseModel))
-    assert found @ means == pytest.approx(mean, abs=off + TINY * scale)
+    assert found @ means == pytest.approx(mean, abs=TINY * scale)
     assert np.all(own[users != user] == 0)
-    if isinstance(model, SparseModel):
-        return  # alone it has the prior of a user without the graph
     assert own @ means == pytest.approx(by_own, abs=tolerance * scale)
 
 
-@pytest.mark.parametrize("engine", ENGINE_NAMES)
+@pytest.mark.parametrize("engine", sorted(set(ENGINE_NAMES) - {"sparse"}))  # its weights are of a truncated solve
 @settings(max_examples=20)
 @given(case=cases())
 def test_the_mean_is_a_weighted_sum_of_rewards(engine: str, case: Case) -> None:
