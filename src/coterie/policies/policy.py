@@ -246,6 +246,10 @@ class Policy:
         held = restore_model(state["doubt"], kernel) if "doubt" in state else None
         self.pending_model = held if held is not None and held.is_sound() else None  # else it is rebuilt when needed
 
+    def is_sound(self) -> bool:
+        """Returns whether a restored posterior is that of its rewards, up to rounding; if not it is to be relearned."""
+        return self._model.is_sound()
+
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
         """Returns the kernel of a state, or raises if it is not the one that the settings give, up to rounding."""
         if "model" in state:

@@ -522,7 +522,7 @@ class Bandit:
             self._learned.replay(events, at_once=state["learned_at_once"])
         if belief is not None:
             self._learned.policy.restore(belief)
-            self._learned.lost = "model" in belief and not self._learned.policy.model.is_sound()
+            self._learned.lost = "model" in belief and not self._learned.policy.is_sound()
         self._mark = state.get("journal")
         self._learned.policy.n_decisions = state["n_decisions"]
         self._learned.options = dict(state["settings"]["options"])

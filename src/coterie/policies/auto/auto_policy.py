@@ -117,6 +117,10 @@ class AutoPolicy(Policy):
             self.pending_fit = pending_of(state["begun"], self._model_maker())
         self.likelihood.restore(state, self._model)
 
+    def is_sound(self) -> bool:
+        """Returns whether a restored posterior is that of its rewards, as near as it is kept."""
+        return super().is_sound() and self.likelihood.is_sound(self._model, self.centre)
+
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
         hyper, scale = Hyper(**state["hyper"]), state["scale"]
         check_same("noise variance", state["model"]["noise_var"], self.likelihood.noise_var(hyper))

@@ -10,7 +10,7 @@ from coterie.contracts import Array
 from coterie.errors import FAILURES, NumericalError
 from coterie.errors.checks import checked_binary
 from coterie.models import History, Model
-from coterie.policies.auto.bernoulli import Sites, Trials, bound, probabilities, settled
+from coterie.policies.auto.bernoulli import Sites, Trials, believed, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
@@ -33,6 +33,7 @@ class SiteLimits:
         growth_if_moved: By this one if a reward has moved the logit of its pair by `move` since.
         move: A logit's move that brings settling forward.
         jump: One that has sites settled at once.
+        unsettled: How far a probability may be from that of settled sites in a file that is believed.
     """
 
     pairs_of_fit: int = 192
@@ -41,6 +42,7 @@ class SiteLimits:
     growth_if_moved: float = 1.02
     move: float = 0.5
     jump: float = 1.5
+    unsettled: float = 0.1
 
 
 class BernoulliLikelihood(GaussianLikelihood):
@@ -139,6 +141,16 @@ class BernoulliLikelihood(GaussianLikelihood):
     def keep_up(self, model: Model, centre: float) -> None:
         """Settles all sites."""
         self._settle(model, centre, start=self.sites(model))
+
+    def is_sound(self, model: Model, centre: float) -> bool:
+        """Returns whether the sites are near those that the trials call for; of many pairs it is not looked at."""
+        users, arms = self.trials.user_array(), self.trials.arm_array()
+        if not 0 < len(users) <= self.limits.settled:
+            return True
+        gram = model.kernel.cross(users, arms, users, arms)
+        found = (believed(gram, self.sites(model)), settled(gram, self.observed(centre))[1])
+        held, exact = (probabilities(each.mean + centre, np.sqrt(each.variance))[0] for each in found)
+        return bool(np.abs(held - exact).max() <= self.limits.unsettled)
 
     def state(self) -> dict[str, Any]:
         """Returns the rewards of each pair, and when sites were settled."""

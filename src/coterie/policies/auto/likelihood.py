@@ -81,6 +81,10 @@ class GaussianLikelihood:
     def keep_up(self, model: Model, centre: float) -> None:
         """Computes the model's observations again."""
 
+    def is_sound(self, model: Model, centre: float) -> bool:  # noqa: ARG002 - others need it
+        """Returns whether the model's observations are those of the rewards, as near as they are kept."""
+        return True
+
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the model."""
         return {}

@@ -347,3 +347,17 @@ def test_bandits_of_tiny_and_huge_rewards_learn_and_load(tmp_path: Path, options
         bandit.reward(bandit.decide(["ana", "bo", "cy"][number % 3]).id, size * (-1) ** number * (number % 3))
     bandit.save(tmp_path / "b")
     assert Bandit.load(tmp_path / "b").n_rewards == 20
+
+
+@pytest.mark.parametrize("change", [lambda means: -means, lambda means: means[::-1].copy()])
+def test_sites_that_the_trials_do_not_call_for_are_settled_again(change: Any, tmp_path: Path) -> None:
+    """Their evidence may be the same: that of a mirrored belief is."""
+    raw = Raw.of(saved("bernoulli"))
+    place = next(i for i, each in enumerate(raw.told) if each["name"] == "belief/model/history/means")
+    raw.blobs[place] = change(np.frombuffer(raw.blobs[place])).tobytes()
+    (tmp_path / "b").write_bytes(raw.packed())
+    try:
+        found = told(loaded(tmp_path / "b"))
+    except SavedFileError:
+        return
+    check_same("bernoulli", found)

@@ -84,3 +84,13 @@ def test_a_file_with_an_option_that_is_gone_is_loaded_without_it(tmp_path: Path)
     (tmp_path / "odd").write_bytes(raw.packed())
     with pytest.raises(SavedFileError, match="keeps_common"):
         ct.Bandit.load(tmp_path / "odd")
+
+
+@pytest.mark.parametrize("rewards", [[1.0, -1.0], [3.0, -1.0, -2.0], [1.0, -1.0, 1e-9]])
+def test_rewards_that_cancel_leave_rounding_and_a_file_that_loads(tmp_path: Path, rewards: list[float]) -> None:
+    arms = ct.ArmPool([[1.0], [1.0 + 1e-9]])
+    bandit = ct.Bandit(graph=ct.make_graph("ring", 5), arms=arms, policy="gob-lin", engine="sparse", noise_var=1e-3)
+    for place, reward in enumerate(rewards):
+        bandit.learn(0, place % 2 if len(rewards) == 2 else 0, reward)
+    bandit.save(tmp_path / "b")
+    assert ct.Bandit.load(tmp_path / "b").predict(0) == bandit.predict(0)

@@ -23,6 +23,7 @@ from coterie.models.engines.sparse.user_blocks import LACKING, NONE, DataBlocks
 ROUNDING = 1e-13
 FINE_ROUNDING = 1e-15  # of few sums
 UNIT = 2.3e-16
+TINY = 1e-300
 SAFETY = 0.5
 NOT_HUBS = 0.99
 ROUNDS_AMONG_FEW = 5
@@ -276,10 +277,15 @@ class PosteriorWeights:
         self._queue.refill(np.flatnonzero(sizes > self.threshold * self._kernel.shape))
 
     def mismatch(self, data: DataBlocks) -> float:
-        """Returns how far the residual is from what rows and kernel give, relative. O((edges + rows) x features)."""
-        precision = PosteriorPrecision(self._kernel, data)
-        targets = precision.add_targets(np.zeros_like(self.weights))
-        terms = np.abs(precision.times(self.weights)) + np.abs(targets)
+        """Returns how far the residual is from what rows and kernel give, relative. O((edges + rows) x features).
+
+        It is relative to the terms that it is a sum of, each reward by itself: rewards that cancel leave rounding.
+        """
+        table, precision = data.table, PosteriorPrecision(self._kernel, data)
+        sizes = table.counts * np.sqrt(self._kernel.arm_diag(table.arms)) / data.noise_var
+        rewards = np.sqrt(table.means**2 + table.scatters / np.maximum(table.counts, TINY))  # root mean squares
+        terms = np.abs(precision.times(self.weights)).max(axis=1)
+        terms += np.bincount(table.users, sizes * rewards, self._kernel.n_users)
         return FINE * gap_of_matrices(self.fresh_residual(data), self.residual, float(terms.max(initial=0.0)))
 
     def state(self) -> dict[str, Any]:
