@@ -44,7 +44,7 @@ class Shop:
 class Foretold(NamedTuple):
     """What was foretold of pairs that were never rewarded, what then happened, and the true chances."""
 
-    told: Array
+    predicted: Array
     happened: Array
     chances: Array
 
@@ -57,9 +57,9 @@ def foretell(shop: Shop, likelihood: str, seed: int) -> Foretold:
         user, arm = int(rng.integers(N_USERS)), int(rng.integers(N_ARMS))
         bandit.learn(user, arm, rng.random() < shop.chances[user, arm])
         fresh[user, arm] = False
-    told = np.array([[mean for mean, _ in bandit.predict(user).values()] for user in range(N_USERS)])
+    predicted = np.array([[mean for mean, _ in bandit.predict(user).values()] for user in range(N_USERS)])
     happened = rng.random((N_USERS, N_ARMS)) < shop.chances
-    return Foretold(told[fresh], happened[fresh].astype(float), shop.chances[fresh])
+    return Foretold(predicted[fresh], happened[fresh].astype(float), shop.chances[fresh])
 
 
 def regret(shop: Shop, likelihood: str, seed: int, policy: str) -> float:
@@ -74,20 +74,20 @@ def regret(shop: Shop, likelihood: str, seed: int, policy: str) -> float:
     return lost
 
 
-def bins(told: Array, happened: Array) -> list[tuple[float, float, int]]:
+def bins(predicted: Array, happened: Array) -> list[tuple[float, float, int]]:
     """Returns for each tenth of the pairs, by what was foretold: its mean, the share that happened, how many."""
-    tenths = np.array_split(np.argsort(told, kind="stable"), N_BINS)
-    return [(float(told[at].mean()), float(happened[at].mean()), len(at)) for at in tenths]
+    tenths = np.array_split(np.argsort(predicted, kind="stable"), N_BINS)
+    return [(float(predicted[at].mean()), float(happened[at].mean()), len(at)) for at in tenths]
 
 
-def calibration_error(told: Array, happened: Array) -> float:
+def calibration_error(predicted: Array, happened: Array) -> float:
     """Returns the expected calibration error: how far foretold and happened are apart, over the bins."""
-    return sum(size * abs(mean - share) for mean, share, size in bins(told, happened)) / len(told)
+    return sum(size * abs(mean - share) for mean, share, size in bins(predicted, happened)) / len(predicted)
 
 
-def log_loss(told: Array, happened: Array) -> float:
+def log_loss(predicted: Array, happened: Array) -> float:
     """Returns the mean of -log of the probability that was given to what happened."""
-    chance = np.clip(told, NEAREST, 1 - NEAREST)
+    chance = np.clip(predicted, NEAREST, 1 - NEAREST)
     return float(-np.mean(xlogy(happened, chance) + xlogy(1 - happened, 1 - chance)))
 
 
@@ -103,11 +103,11 @@ def draw(found: dict[tuple[str, str], Foretold], path: Path) -> None:
     figure, panels = new_figure(9.0, 4.6, columns=2)
     for axes, world in zip(panels, LEVELS, strict=True):
         for likelihood, (colour, marker) in LOOKS.items():
-            told, happened, _ = found[world, likelihood]
-            means, shares, sizes = map(np.array, zip(*bins(told, happened), strict=True))
+            predicted, happened, _ = found[world, likelihood]
+            means, shares, sizes = map(np.array, zip(*bins(predicted, happened), strict=True))
             ends = np.array([interval(*each) for each in zip(shares, sizes, strict=True)]).T
             look = {"fmt": marker, "color": colour, "markersize": 5, "elinewidth": 1.2, "markerfacecolor": "white"}
-            error = f"calibration error {calibration_error(told, happened):.3f}"
+            error = f"calibration error {calibration_error(predicted, happened):.3f}"
             axes.errorbar(means, shares, np.abs(ends - shares), label=f"{likelihood}: {error}", **look)
         low, top = -0.08, (1.0 if world == "even odds" else 0.55)
         axes.plot([0, top], [0, top], color=GREY, linewidth=1, zorder=1)
@@ -133,17 +133,19 @@ def main() -> None:
             each = [foretell(shop, likelihood, seed) for seed, shop in enumerate(shops)]
             one = Foretold(*(np.concatenate(rows) for rows in zip(*each, strict=True)))
             found[world, likelihood] = one
-            print(f"{world} | {likelihood} | {judged(one.told, one.happened)}", flush=True)
-        print(f"{world} | the truth | {judged(one.chances, one.happened)}; {len(one.told)} pairs")
+            print(f"{world} | {likelihood} | {judged(one.predicted, one.happened)}", flush=True)
+        print(f"{world} | the truth | {judged(one.chances, one.happened)}; {len(one.predicted)} pairs")
         for policy in ("auto-ucb", "auto-ts"):
             lost = [[regret(shop, each, seed, policy) for each in LIKELIHOODS] for seed, shop in enumerate(shops)]
             print(f"{world} | {policy} | {compared(np.array(lost))}", flush=True)
     draw(found, asked.folder / "binary-calibration.png")
 
 
-def judged(told: Array, happened: Array) -> str:
+def judged(predicted: Array, happened: Array) -> str:
     """Returns in words how true probabilities were."""
-    return f"calibration error {calibration_error(told, happened):.4f} | log loss {log_loss(told, happened):.4f}"
+    return (
+        f"calibration error {calibration_error(predicted, happened):.4f} | log loss {log_loss(predicted, happened):.4f}"
+    )
 
 
 def compared(lost: Array) -> str:

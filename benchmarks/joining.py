@@ -40,8 +40,8 @@ def arms() -> ArmPool:
 def row(n_users: int, through: str, seconds: list[float], rebuild: str) -> str:
     middle, high = np.percentile(np.array(seconds) * 1e3, [50, 99])
     mean, most = float(np.mean(seconds)) * 1e3, max(seconds) * 1e3
-    told = f"{middle:.3f} | {mean:.3f} | {high:.2f} | {most:.0f}"
-    return f"| {n_users:,} | {through} | {len(seconds):,} | {told} | {rebuild} |"
+    times = f"{middle:.3f} | {mean:.3f} | {high:.2f} | {most:.0f}"
+    return f"| {n_users:,} | {through} | {len(seconds):,} | {times} | {rebuild} |"
 
 
 def rewarded(learn: Callable[..., None], n_users: int, rewards: int) -> None:

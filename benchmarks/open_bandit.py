@@ -53,17 +53,17 @@ def average_policy(of: Material, on: Material) -> Any:
 def line(log: str, policy: str, found: Any, truth: Any) -> dict[str, Any]:
     """Returns what one log says of a policy, beside what the other says of its own."""
     names = ("value", "low", "high", "ess")
-    told = {name: {key: each[key] for key in names} for name, each in found["estimates"].items()}
+    estimates = {name: {key: each[key] for key in names} for name, each in found["estimates"].items()}
     known = {"n_decisions": found["n_decisions"], "n_fitted": found["n_fitted"], "warnings": found["warnings"]}
-    return {"log": log, "policy": policy, "truth": truth, "estimates": told, **known}
+    return {"log": log, "policy": policy, "truth": truth, "estimates": estimates, **known}
 
 
 def plain(found: Any) -> dict[str, Any]:
     """Returns an evaluation as JSON has it."""
-    told = {name: {key: getattr(each, key) for key in each.__slots__} for name, each in found.estimates.items()}
+    estimates = {name: {key: getattr(each, key) for key in each.__slots__} for name, each in found.estimates.items()}
     logger = {key: getattr(found.logger, key) for key in found.logger.__slots__}
     about = {"n_decisions": found.n_decisions, "n_fitted": found.n_fitted, "warnings": list(found.warnings)}
-    return {"estimates": told, "logger": logger, **about}
+    return {"estimates": estimates, "logger": logger, **about}
 
 
 def measured(source: Path, work: Path) -> dict[str, Any]:

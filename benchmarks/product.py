@@ -42,7 +42,7 @@ class Rounds:
 
 
 class Joining:
-    """A user who joins 2,000 others with two arms: `add_user` against the belief computed anew."""
+    """A user who joins 2,000 others with two arms: `add_user` against the belief computed from scratch."""
 
     def __init__(self, policy: str, n_rewards: int, n_users: int = 2_000) -> None:
         rng = np.random.default_rng(0)

@@ -52,8 +52,8 @@ def rows() -> list[Row]:
     for name in ("lk-gp-ucb", "per-user-linucb", "random"):
         taken = np.array([overhead(name, WorldSettings()) for _ in range(REPEATS)])
         inside, outside = np.median(taken, axis=0)
-        told = f"{outside * 1e6:.1f} us"
+        text = f"{outside * 1e6:.1f} us"
         out.append(
-            Row(f"{name}, round, outside it", told, f"{micro(inside)} (inside it)", "-", "<= 10 us", outside <= 1e-5)
+            Row(f"{name}, round, outside it", text, f"{micro(inside)} (inside it)", "-", "<= 10 us", outside <= 1e-5)
         )
     return out

@@ -16,10 +16,10 @@ def row(world: World, ridge: float, eps: float, rounds: int) -> str:
     start = perf_counter()
     model = world.model(ridge, eps)
     built = perf_counter() - start
-    told = play(world, model, WARM, rounds).summary()
+    summary = play(world, model, WARM, rounds).summary()
     return (
-        f"| {world.n_users:,} | {ridge:g} | {eps:g} | {told['reward_p50']:.3f} / {told['reward_p99']:.2f} | "
-        f"{told['decide_p50']:.3f} / {told['decide_p99']:.2f} | {built:.2f} | {model.n_waiting} |"
+        f"| {world.n_users:,} | {ridge:g} | {eps:g} | {summary['reward_p50']:.3f} / {summary['reward_p99']:.2f} | "
+        f"{summary['decide_p50']:.3f} / {summary['decide_p99']:.2f} | {built:.2f} | {model.n_waiting} |"
     )
 
 

@@ -40,15 +40,15 @@ def main() -> None:
     parser.add_argument("--data", default="", help="a folder with the logs lastfm, delicious and filmtrust")
     parser.add_argument("--out", default="build/default", help="where results are kept")
     parser.add_argument("--page", default="docs/default.md")
-    told = parser.parse_args()
-    first, end = (int(each) for each in told.worlds.split(":"))
-    out = Path(told.out)
+    args = parser.parse_args()
+    first, end = (int(each) for each in args.worlds.split(":"))
+    out = Path(args.out)
     found = list(worlds.rows(range(first, end), out / "worlds"))
     sizes = stored(out / "latency.json", lambda: list(sizes_measured()))
-    played = stored(out / "logs.json", lambda: logs.rows(Path(told.data))) if told.data else []
-    docs = Path(told.page).parent
+    played = stored(out / "logs.json", lambda: logs.rows(Path(args.data))) if args.data else []
+    docs = Path(args.page).parent
     picture(found, docs / "pictures" / PICTURE)
-    Path(told.page).write_text(page(found, sizes, played, docs), encoding="utf-8")
+    Path(args.page).write_text(page(found, sizes, played, docs), encoding="utf-8")
     (docs / "default.json").write_text(json.dumps({"sizes": sizes}, indent=1) + "\n", encoding="utf-8")
 
 

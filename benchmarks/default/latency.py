@@ -69,8 +69,8 @@ def quantiles(seconds: list[float]) -> dict[str, float]:
 
 def apart(n_users: int, policy: str, *, clicks: bool) -> dict[str, Any]:
     """Returns what a process of its own measures."""
-    told = [sys.executable, "-m", "benchmarks.default.latency", str(n_users), policy, str(int(clicks))]
-    out: dict[str, Any] = json.loads(run(told, check=True, capture_output=True, text=True).stdout)
+    command = [sys.executable, "-m", "benchmarks.default.latency", str(n_users), policy, str(int(clicks))]
+    out: dict[str, Any] = json.loads(run(command, check=True, capture_output=True, text=True).stdout)
     return out
 
 

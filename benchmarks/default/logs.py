@@ -36,8 +36,8 @@ def rows(data: Path) -> list[dict[str, Any]]:
     out = []
     for log, name in LOGS.items():
         for negatives in ("uniform", "popularity") if (data / name).exists() else ():
-            told = [sys.executable, "-m", "benchmarks.default.logs", log, str(data / name), negatives]
-            out.append(json.loads(run(told, check=True, capture_output=True, text=True).stdout))
+            command = [sys.executable, "-m", "benchmarks.default.logs", log, str(data / name), negatives]
+            out.append(json.loads(run(command, check=True, capture_output=True, text=True).stdout))
             print(out[-1], flush=True)
     return out
 

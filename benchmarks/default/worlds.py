@@ -1,4 +1,4 @@
-"""`auto-ucb` with nothing set on random worlds, beside the other policies at their defaults and one told the prior."""
+"""`auto-ucb` with nothing set on random worlds, beside the other policies at their defaults and one with the true prior."""
 
 import json
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def played(policy: Any, world: World, rounds: list[Round]) -> tuple[float, float
     return regret, 1e3 * (process_time() - start) / len(rounds)
 
 
-def told_the_prior(drawn: RandomWorld, world: World, rounds: list[Round]) -> float:
+def with_the_true_prior(drawn: RandomWorld, world: World, rounds: list[Round]) -> float:
     """Returns the regret of GP-UCB with the very prior, noise and level that rewards were drawn with."""
     size = len(rounds)
     factor, white, regret = np.zeros((size, size)), np.zeros(size), 0.0
@@ -84,7 +84,7 @@ def row_of(number: int, names: tuple[str, ...]) -> dict[str, Any]:
         regret, out["ms"][name] = played(policy, world, rounds)
         out["regret"][name] = regret / anything
     if not drawn.traits.clicks:
-        out["regret"]["told the prior"] = told_the_prior(drawn, world, rounds) / anything
+        out["regret"]["told the prior"] = with_the_true_prior(drawn, world, rounds) / anything
     return out
 
 

@@ -93,7 +93,7 @@ def error_of(ridge: float, eps: float, seed: int, *, n_users: int, rounds: int) 
 
 
 def drift_of(n_rewards: int, seed: int) -> dict[str, float]:
-    """How far the kept residual is from one computed anew, as a share of its scale."""
+    """How far the kept residual is from one computed from scratch, as a share of its scale."""
     world = World("communities", 10_000, seed=seed, n_active=10_000)
     model = world.model(1.0, 1.0)
     for user, arms, rewards in world.rounds(n_rewards):

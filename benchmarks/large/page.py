@@ -144,9 +144,9 @@ def _fitted(kept: Kept) -> str:
 def _regret() -> str:
     rows = []
     for row in json.loads(REGRET.read_text(encoding="utf-8")) if REGRET.exists() else []:
-        told = ["{:.3f} ({:.3f} to {:.3f})".format(*row[name]) for name in ("certified", "default")]
+        gaps = ["{:.3f} ({:.3f} to {:.3f})".format(*row[name]) for name in ("certified", "default")]
         size = f"{row['trials']} x {row['rounds']:,}"
-        rows.append([row["kind"], row["level"], size, f"{row['certain']:.4f}", f"{row['same_trials']}", *told])
+        rows.append([row["kind"], row["level"], size, f"{row['certain']:.4f}", f"{row['same_trials']}", *gaps])
     note = (
         "`python -m benchmarks.sparse_regret --write`: lk-gp-ucb on `sparse` against the exact engine, same rounds: "
         "the ratio of final regrets and its paired 95 % interval. Worlds of the paper's text, default settings of the "
