@@ -41,15 +41,15 @@ class Shop:
         return ct.Bandit(graph=self.graph, arms=self.arms, policy=policy, seed=seed, **kinds)
 
 
-class Foretold(NamedTuple):
-    """What was foretold of pairs that were never rewarded, what then happened, and the true chances."""
+class Predicted(NamedTuple):
+    """What was predicted of pairs that were never rewarded, what then happened, and the true chances."""
 
     predicted: Array
     happened: Array
     chances: Array
 
 
-def foretell(shop: Shop, likelihood: str, seed: int) -> Foretold:
+def predict(shop: Shop, likelihood: str, seed: int) -> Predicted:
     """Returns what a bandit foretells of fresh pairs after rewards of pairs at random."""
     rng, bandit = np.random.default_rng([seed, 2]), shop.bandit(likelihood, seed)
     fresh = np.ones((N_USERS, N_ARMS), dtype=bool)
@@ -59,7 +59,7 @@ def foretell(shop: Shop, likelihood: str, seed: int) -> Foretold:
         fresh[user, arm] = False
     predicted = np.array([[mean for mean, _ in bandit.predict(user).values()] for user in range(N_USERS)])
     happened = rng.random((N_USERS, N_ARMS)) < shop.chances
-    return Foretold(predicted[fresh], happened[fresh].astype(float), shop.chances[fresh])
+    return Predicted(predicted[fresh], happened[fresh].astype(float), shop.chances[fresh])
 
 
 def regret(shop: Shop, likelihood: str, seed: int, policy: str) -> float:
@@ -75,13 +75,13 @@ def regret(shop: Shop, likelihood: str, seed: int, policy: str) -> float:
 
 
 def bins(predicted: Array, happened: Array) -> list[tuple[float, float, int]]:
-    """Returns for each tenth of the pairs, by what was foretold: its mean, the share that happened, how many."""
+    """Returns for each tenth of the pairs, by what was predicted: its mean, the share that happened, how many."""
     tenths = np.array_split(np.argsort(predicted, kind="stable"), N_BINS)
     return [(float(predicted[at].mean()), float(happened[at].mean()), len(at)) for at in tenths]
 
 
 def calibration_error(predicted: Array, happened: Array) -> float:
-    """Returns the expected calibration error: how far foretold and happened are apart, over the bins."""
+    """Returns the expected calibration error: how far predicted and happened are apart, over the bins."""
     return sum(size * abs(mean - share) for mean, share, size in bins(predicted, happened)) / len(predicted)
 
 
@@ -98,8 +98,8 @@ def interval(share: float, size: int) -> tuple[float, float]:
     return (centre - half) / (1 + z * z / size), (centre + half) / (1 + z * z / size)
 
 
-def draw(found: dict[tuple[str, str], Foretold], path: Path) -> None:
-    """Writes the reliability diagram: what was foretold against what happened."""
+def draw(found: dict[tuple[str, str], Predicted], path: Path) -> None:
+    """Writes the reliability diagram: what was predicted against what happened."""
     figure, panels = new_figure(9.0, 4.6, columns=2)
     for axes, world in zip(panels, LEVELS, strict=True):
         for likelihood, (colour, marker) in LOOKS.items():
@@ -114,7 +114,7 @@ def draw(found: dict[tuple[str, str], Foretold], path: Path) -> None:
         axes.axvspan(low, 0, color=GREY, alpha=0.15, linewidth=0)
         axes.annotate("no probability", (low / 2, 0.55 * top), rotation=90, ha="center", va="center", color=DARK)
         axes.set(xlim=(low, top), ylim=(low, top), aspect="equal")
-        finish(axes, title=world, xlabel="probability foretold", ylabel="share that succeeded")
+        finish(axes, title=world, xlabel="probability predicted", ylabel="share that succeeded")
         axes.legend(frameon=False, loc="lower right")
     path.parent.mkdir(parents=True, exist_ok=True)
     figure.savefig(path, dpi=150)
@@ -126,12 +126,12 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path())
     parser.add_argument("--seeds", type=int, default=20)
     asked = parser.parse_args()
-    found: dict[tuple[str, str], Foretold] = {}
+    found: dict[tuple[str, str], Predicted] = {}
     for world, level in LEVELS.items():
         shops = [Shop(level, seed) for seed in range(asked.seeds)]
         for likelihood in LIKELIHOODS:
-            each = [foretell(shop, likelihood, seed) for seed, shop in enumerate(shops)]
-            one = Foretold(*(np.concatenate(rows) for rows in zip(*each, strict=True)))
+            each = [predict(shop, likelihood, seed) for seed, shop in enumerate(shops)]
+            one = Predicted(*(np.concatenate(rows) for rows in zip(*each, strict=True)))
             found[world, likelihood] = one
             print(f"{world} | {likelihood} | {judged(one.predicted, one.happened)}", flush=True)
         print(f"{world} | the truth | {judged(one.chances, one.happened)}; {len(one.predicted)} pairs")

@@ -1,4 +1,4 @@
-"""`auto-ucb` with nothing set on random worlds, beside the other policies at their defaults and one with the true prior."""
+"""`auto-ucb` with nothing set on random worlds, beside other policies at their defaults and one with the true prior."""
 
 import json
 from collections.abc import Iterator
