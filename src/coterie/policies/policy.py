@@ -8,9 +8,8 @@ from operator import itemgetter
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import Array, Choice, UserId
+from coterie.contracts import Array, Choice, Index, UserId
 from coterie.errors import (
     FAILURES,
     CandidatesError,
@@ -36,8 +35,6 @@ from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import N_DRAWS, Propensities
 from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score, best_of_each, best_of_one
 from coterie.policies.rules.widths import Width, WidthRule, checked_width, width_at
-
-Index = NDArray[np.intp]
 
 TIE_TOLERANCE = 1e-10
 
@@ -122,10 +119,7 @@ class Policy:
             user: One of `graph.users`.
             candidates: Any iterable of arm ids, None for the whole pool; without a pool, an array with one row each.
         """
-        row = self._user_row(user)
-        arms = self._candidates(candidates)
-        found = self._decide(row, arms, self.n_decisions)
-        return self._chosen(row, arms, found)
+        return self.consider(user, candidates)[0]
 
     def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, Scored]:
         """Returns the choice, as `select` does, and what was believed of every candidate."""

@@ -4,9 +4,8 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ParameterError, UnknownNameError, UnknownUserError, listed, or_similar
 from coterie.errors.checks import is_whole
 from coterie.errors.extras import require_extra
@@ -18,8 +17,6 @@ from coterie.models import Model, make_model
 with require_extra("sklearn", "LaplacianKernelRegressor"):
     from sklearn.base import BaseEstimator, RegressorMixin
     from sklearn.utils.validation import check_array, check_is_fitted, validate_data
-
-Index = NDArray[np.intp]
 
 READ_ROWS = 1024  # rows predicted at once: bounds what a prediction for a long table holds in memory
 

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.models import Model
 from coterie.policies.adaptation.followers import features_of
-
-Index = NDArray[np.intp]
 
 
 class Estimates:

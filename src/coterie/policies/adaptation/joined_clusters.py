@@ -6,16 +6,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import make_graph
 from coterie.models import Model
 from coterie.models.engines.groups import GroupsModel
 from coterie.policies.adaptation.clusters import Estimates
 from coterie.policies.adaptation.followers import features_of
-
-Index = NDArray[np.intp]
 
 ALL_JOINED = 2000  # up to so many users everybody begins joined to everybody
 EDGES = 3.0  # times log n for each user, where there are more

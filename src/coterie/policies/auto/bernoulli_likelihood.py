@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import FAILURES, NumericalError
 from coterie.errors.checks import checked_binary
 from coterie.models import History, Model
@@ -17,7 +17,6 @@ from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
 from coterie.policies.auto.likelihood import GaussianLikelihood
 from coterie.policies.auto.parts import Hyper, Parts, Scales
 from coterie.policies.auto.prior import Prior, fit
-from coterie.policies.auto.sampling import Index
 
 LOGIT_VARIANCE = 2.0
 

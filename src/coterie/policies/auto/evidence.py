@@ -5,16 +5,13 @@ from math import exp, log, pi
 from typing import NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import blas, lapack
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.models import History
 from coterie.policies.auto.parts import Hyper, Parts
 
 LOG_2PI = log(2 * pi)
-
-Index = NDArray[np.intp]
 
 
 class Explaining(Protocol):

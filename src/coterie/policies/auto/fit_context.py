@@ -14,7 +14,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from coterie.algebra import mirror
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, PoolKernel
@@ -27,7 +27,6 @@ from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.parts import Density, Hyper, Parts, SpectrumParts, lanczos_density
 from coterie.policies.auto.sampling import (
     WHOLE,
-    Index,
     PairSample,
     draw_samples,
     neighbourhood_laplacian,

@@ -15,16 +15,13 @@ from math import exp, sqrt
 from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import eigh_tridiagonal
 from scipy.sparse.csgraph import connected_components
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.kernels import PoolKernel
 from coterie.kernels.arithmetic import squared_distances
 from coterie.kernels.user import check_ridge
-
-Index = NDArray[np.intp]
 
 LANCZOS_STEPS, ENOUGH_ENTRIES = 60, 20_000
 

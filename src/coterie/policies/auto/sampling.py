@@ -4,9 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import UserGraph
 from coterie.models import History
 
@@ -14,8 +13,6 @@ WHOLE = 400  # users of a graph that is looked at as a whole, however few reward
 MOST_WHOLE, MOST_AROUND = 2_000, 600  # users of a graph looked at as a whole, or else around a sample, at most
 LEAST_AROUND = 128  # users around a sample, at least; else one for each pair: more are not worth their decomposition
 BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # so many samples at most, of so many pairs, each of so many neighbourhoods
-
-Index = NDArray[np.intp]
 
 
 class PairSample(NamedTuple):

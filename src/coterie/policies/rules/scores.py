@@ -12,9 +12,8 @@ from statistics import NormalDist
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import Array, Belief
+from coterie.contracts import Array, Belief, Index
 from coterie.errors import NumericalError, listed
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import (
@@ -28,8 +27,6 @@ from coterie.policies.rules.propensity import (
     thompson_probabilities,
     tied,
 )
-
-Index = NDArray[np.intp]
 
 
 class ScoreFunction(Protocol):

@@ -5,12 +5,9 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE, REWARD_RULE, Array
+from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE, REWARD_RULE, Array, Index
 from coterie.errors import CandidatesError, DimensionError, InputError, ParameterError, RewardError
-
-Index = NDArray[np.intp]
 
 SUM_ERROR = 1e-3  # what a decision's propensities may miss 1 by: logs are written with few digits
 ONE_EACH = ("arms", "rewards", "propensities")

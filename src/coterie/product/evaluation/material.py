@@ -8,14 +8,14 @@ from pathlib import Path
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import InputError, counted
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Log, Ragged
 from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
-from coterie.product.evaluation.logged import Index, Logged
+from coterie.product.evaluation.logged import Logged
 from coterie.product.files.journal import Steady
 from coterie.product.files.replaying import JournalLines
 from coterie.product.files.saving import load_bandit

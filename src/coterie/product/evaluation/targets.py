@@ -6,7 +6,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.errors import ParameterError, UnknownArmError, UnknownNameError, UnknownUserError, listed, or_similar
 from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
@@ -14,7 +14,7 @@ from coterie.kernels import ArmPool
 from coterie.policies import Policy
 from coterie.product.bandit_checks import check_all_binary
 from coterie.product.evaluation.estimators import ESTIMATORS, Terms, accepted
-from coterie.product.evaluation.logged import Index, Logged, check_rows
+from coterie.product.evaluation.logged import Logged, check_rows
 from coterie.product.learned import RewardEvents
 
 N_DRAWS = 1000
