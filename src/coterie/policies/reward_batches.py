@@ -19,6 +19,11 @@ Progress = Callable[[str, int], None]
 class Gathered:
     """Rewards as rows of integers, repeats of a pair collapsed now and then: memory grows with the pairs alone.
 
+    Args:
+        users: Rows by id.
+        arms: Likewise.
+        waiting: How many rewards are held before repeats are collapsed, at least.
+
     Examples:
         >>> rewards = Gathered({"ana": 0, "bo": 1}, {"tea": 0, "milk": 1})
         >>> _ = rewards.add(["bo", "ana", "bo"], ["tea", "milk", "tea"], [1.0, 0.0, 2.0])
@@ -27,8 +32,8 @@ class Gathered:
         (array([0, 1], dtype=int32), array([1, 0], dtype=int32), array([0. , 1.5]), 3)
     """
 
-    def __init__(self, users: Mapping[Any, int], arms: Mapping[Any, int]) -> None:
-        self._users, self._arms = users, arms
+    def __init__(self, users: Mapping[Any, int], arms: Mapping[Any, int], *, waiting: int = WAITING) -> None:
+        self._users, self._arms, self._waiting = users, arms, waiting
         self._kept: Columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._parts: list[tuple[Any, Any, Any]] = []
         self._n_waiting = self.n_rows = 0
@@ -52,7 +57,7 @@ class Gathered:
         self._parts.append((rows, columns, values))
         self.n_rows += len(values)
         self._n_waiting += len(values)
-        if self._n_waiting > max(WAITING, len(self._kept["users"])):
+        if self._n_waiting > max(self._waiting, len(self._kept["users"])):
             self._collapse()
         return rows, columns, values
 

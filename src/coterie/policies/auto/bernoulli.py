@@ -83,7 +83,14 @@ def probabilities(mean: Array, std: Array) -> tuple[Array, Array]:
     return expected, np.sqrt(np.maximum((values - expected[:, None]) ** 2 @ _WEIGHTS, 0.0))
 
 
-def settled(gram: Array, trials: Trials, start: Sites | None = None) -> tuple[Sites, LogitBelief]:
+def settled(
+    gram: Array,
+    trials: Trials,
+    start: Sites | None = None,
+    *,
+    tolerance: float = TOLERANCE,
+    most_passes: int = MOST_PASSES,
+) -> tuple[Sites, LogitBelief]:
     """Returns the sites, and the belief they give. O(k^3) a pass for k pairs.
 
     A pass goes from the sites towards those that the belief calls for. It goes back half of the way while the bound
@@ -96,24 +103,26 @@ def settled(gram: Array, trials: Trials, start: Sites | None = None) -> tuple[Si
         gram: Prior covariance of the pairs.
         trials: What was observed of them.
         start: Where to begin; none given, or one that is far off, means from what each pair says by itself.
+        tolerance: How much a full step may move a logit, in stds, and the logarithm of a variance in the end.
+        most_passes: After so many it ends in any case.
     """
     sites = start or _by_itself(trials)
     belief = believed(gram, sites)
     best, step, before = bound(belief, sites, trials), 1.0, np.inf
     goal = _called_for(belief, trials)
-    for n_passes in range(MOST_PASSES):
+    for n_passes in range(most_passes):
         tried = _towards(sites, goal, step)
         moved = believed(gram, tried)
         value = bound(moved, tried, trials)
         if not value >= best - ROUNDING * abs(best):
             if n_passes == 0 and start is not None and _is_far(gram, trials, best):
-                return settled(gram, trials)
+                return settled(gram, trials, tolerance=tolerance, most_passes=most_passes)
             step /= 2
             continue
         change = _change(belief, moved)
         sites, belief, best = tried, moved, value
         goal = _called_for(belief, trials)
-        if change <= TOLERANCE * step:
+        if change <= tolerance * step:
             break
         step = max(0.75 * step, min(step, SHORTEST_STEP)) if change > before / 2 else min(1.3 * step, 1.0)
         before = change

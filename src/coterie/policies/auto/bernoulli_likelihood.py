@@ -10,7 +10,7 @@ from coterie.contracts import Array, Index
 from coterie.errors import FAILURES, NumericalError
 from coterie.errors.checks import checked_binary
 from coterie.models import History, Model
-from coterie.policies.auto.bernoulli import Sites, Trials, believed, bound, probabilities, settled
+from coterie.policies.auto.bernoulli import TOLERANCE, Sites, Trials, believed, bound, probabilities, settled
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
@@ -221,11 +221,20 @@ class BernoulliEvidence:
         trials: A collapsed history of 0 and 1.
         level: The logit that f is measured from.
         rows: The pairs to look at; none given means all.
+        tolerance: Within which sites are settled.
     """
 
-    def __init__(self, parts: Parts, trials: History, level: float, *, rows: Index | None = None) -> None:
+    def __init__(
+        self,
+        parts: Parts,
+        trials: History,
+        level: float,
+        *,
+        rows: Index | None = None,
+        tolerance: float = TOLERANCE,
+    ) -> None:
         keep = np.arange(len(trials)) if rows is None else rows
-        self.parts = parts
+        self.parts, self._tolerance = parts, tolerance
         self._kept = History()
         for row in keep.tolist():
             user, arm = trials.users[row], trials.arms[row]
@@ -240,7 +249,7 @@ class BernoulliEvidence:
         users, arms = self._kept.user_array(), self._kept.arm_array()
         gram = self.parts.kernel(hyper).cross(users, arms, users, arms)
         try:
-            self._sites, belief = settled(gram, self._trials, self._sites)
+            self._sites, belief = settled(gram, self._trials, self._sites, tolerance=self._tolerance)
         except NumericalError:
             return -np.inf, np.zeros(len(point))
         evidence = Evidence(self.parts, as_history(self._kept, self._sites))

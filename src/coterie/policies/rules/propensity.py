@@ -113,6 +113,7 @@ def joint_thompson_probabilities(
     *,
     tolerance: float = 0.0,
     scale: float | None = None,
+    block: int = BLOCK,
 ) -> tuple[Array, Array]:
     """Returns how often each candidate was the largest of mean + width * a joint draw, and the standard errors.
 
@@ -126,6 +127,7 @@ def joint_thompson_probabilities(
         n_draws: How many.
         tolerance: The gap within which values are tied.
         scale: The largest prior variance: eigenvalues below 1e-12 of it are rounding. By default the largest variance.
+        block: How many numbers are drawn at a time.
     """
     if rng is None:
         raise ParameterError("rng is None", "joint Thompson sampling is simulated", "Pass np.random.default_rng(seed)")
@@ -134,7 +136,7 @@ def joint_thompson_probabilities(
     if not root.any():
         return argmax_probabilities(mean, tolerance), np.zeros(len(mean))
     total, squares = np.zeros(len(mean)), np.zeros(len(mean))
-    for size in _blocks(n_draws, len(mean)):
+    for size in _blocks(n_draws, len(mean), block):
         shares = _shares(mean + rng.standard_normal((size, len(mean))) @ root, tolerance)
         total += shares.sum(axis=0)
         squares += (shares * shares).sum(axis=0)
@@ -208,10 +210,10 @@ def symmetric_root(covariance: Array, scale: float) -> Array:
     return np.asarray((vectors * np.sqrt(np.where(values > 1e-12 * scale, values, 0.0))) @ vectors.T)
 
 
-def _blocks(n_draws: int, n_candidates: int) -> list[int]:
+def _blocks(n_draws: int, n_candidates: int, block: int) -> list[int]:
     """Returns how many draws to make at a time, so that many draws of many candidates take little memory."""
     if n_draws < 1:
         raise ParameterError(f"n_draws is {n_draws!r}", "it is a whole number >= 1", f"Choose, say, {N_DRAWS}")
-    size = max(1, BLOCK // n_candidates)
+    size = max(1, block // n_candidates)
     full, rest = divmod(n_draws, size)
     return [size] * full + [rest] * (rest > 0)

@@ -79,10 +79,7 @@ def drawn(size: int, seed: int, variance: float, most: int = 40) -> tuple[np.nda
 def test_settled_is_within_its_tolerance_of_the_fixed_point(size: int, seed: int, variance: float, most: int) -> None:
     gram, trials = drawn(size, seed, variance, most)
     _, belief = settled(gram, trials)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bernoulli, "TOLERANCE", 1e-13)
-        patch.setattr(bernoulli, "MOST_PASSES", 500)
-        sites, exact = settled(gram, trials)
+    sites, exact = settled(gram, trials, tolerance=1e-13, most_passes=500)
     told, wanted = (probabilities(each.mean + trials.level, np.sqrt(each.variance)) for each in (belief, exact))
     np.testing.assert_allclose(told, wanted, atol=1e-4)
     surplus = trials.successes - trials.counts * wanted[0]  # a settled mean is the surplus, spread by the kernel
@@ -95,9 +92,7 @@ def test_each_pass_raises_the_bound(size: int, seed: int, variance: float) -> No
     gram, trials = drawn(size, seed, variance, 500)
     values = []
     for passes in (1, 2, 4, 8, 16):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(bernoulli, "MOST_PASSES", passes)
-            sites, belief = settled(gram, trials)
+        sites, belief = settled(gram, trials, most_passes=passes)
         values.append(bound(belief, sites, trials))
     assert all(later >= earlier - 1e-9 * abs(earlier) for earlier, later in pairwise(values))
 
@@ -157,14 +152,12 @@ def history(size: int, seed: int) -> History:
 @settings(max_examples=15, deadline=None)
 @given(st.lists(st.floats(-1, 1), min_size=7, max_size=7), st.integers(2, 60), st.integers(0, 5))
 def test_the_gradient_is_the_slope_of_the_bound(point: list[float], size: int, seed: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bernoulli, "TOLERANCE", 1e-10)
-        evidence = BernoulliEvidence(PARTS, history(size, seed), 0.2)
-        at = np.array([*point, 0.0])
-        _, gradient = evidence.value_and_gradient(at)
-        for i, unit in enumerate(np.eye(8)):
-            up, down = (evidence.value_and_gradient(at + sign * 1e-4 * unit)[0] for sign in (1, -1))
-            assert gradient[i] == pytest.approx((up - down) / 2e-4, rel=1e-3, abs=1e-3)
+    evidence = BernoulliEvidence(PARTS, history(size, seed), 0.2, tolerance=1e-10)
+    at = np.array([*point, 0.0])
+    _, gradient = evidence.value_and_gradient(at)
+    for i, unit in enumerate(np.eye(8)):
+        up, down = (evidence.value_and_gradient(at + sign * 1e-4 * unit)[0] for sign in (1, -1))
+        assert gradient[i] == pytest.approx((up - down) / 2e-4, rel=1e-3, abs=1e-3)
 
 
 def test_a_fit_climbs_and_leaves_the_noise_alone() -> None:

@@ -183,9 +183,8 @@ def test_joint_errors_are_never_nought_unless_nothing_is_drawn() -> None:
     assert errors.tolist() == [0.0, 0.0]
 
 
-def test_draws_in_blocks_are_all_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("coterie.policies.rules.propensity.BLOCK", 7)
-    got, _ = joint_thompson_probabilities(np.zeros(2), np.eye(2), 1.0, np.random.default_rng(0), n_draws=1001)
+def test_draws_in_blocks_are_all_made() -> None:
+    got, _ = joint_thompson_probabilities(np.zeros(2), np.eye(2), 1.0, np.random.default_rng(0), n_draws=1001, block=7)
     assert got.sum() == pytest.approx(1)
     with pytest.raises(ParameterError, match="n_draws is 0"):
         joint_thompson_probabilities(np.zeros(2), np.eye(2), 1.0, np.random.default_rng(0), n_draws=0)

@@ -21,6 +21,7 @@ from coterie.errors import (
     UnknownArmError,
     UnknownUserError,
 )
+from coterie.policies.reward_batches import Gathered
 
 pytest.importorskip("numba")
 
@@ -78,10 +79,18 @@ def test_any_form_of_table_is_learned(form: str) -> None:
     assert_fitted(policy, table)
 
 
-def test_a_parquet_file_is_read_in_batches_and_progress_is_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("coterie.policies.reward_batches.WAITING", 100)
+def test_rewards_that_are_collapsed_on_the_way_are_the_same_table() -> None:
+    columns = list(rewards().values())
+    index = [{name: row for row, name in enumerate(sorted(set(column)))} for column in columns[:2]]
+    early, late = Gathered(*index, waiting=10), Gathered(*index)
+    for start in range(0, 300, 30):
+        for each in (early, late):
+            each.add(*(column[start : start + 30] for column in columns))
+    for name in ("users", "arms", "counts", "means", "scatters"):
+        np.testing.assert_allclose(getattr(early.table(), name), getattr(late.table(), name), atol=1e-12)
+
+
+def test_a_parquet_file_is_read_in_batches_and_progress_is_told(tmp_path: Path) -> None:
     table = rewards()
     renamed = dict(zip(("who", "what", "liked"), table.values(), strict=True)) | {"when": np.arange(300)}
     pq.write_table(pa.table(renamed), tmp_path / "rewards.parquet")
