@@ -42,8 +42,8 @@ TIE_TOLERANCE = 1e-10
 class Policy:
     """Chooses arms for users and learns from the rewards. Made by `make_policy`.
 
-    Only `update` changes the belief. `select` counts decisions: a decision's randomness depends on the seed and its
-    number alone, so the same seed gives the same run on every exact engine.
+    Decisions do not change the belief; rewards and changes of the graph do. `select` counts decisions: a decision's
+    randomness depends on the seed and its number alone, so the same seed gives the same run on every exact engine.
 
     Attributes:
         decides_together: Whether decisions for several users can be computed at once (`consider_many`).
@@ -194,12 +194,17 @@ class Policy:
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
             keep: Called with each batch once it is checked: rows of users and of arms, and rewards; it may raise.
         """
-        if self.arms is None or not self.collapses or self.hyperparameters() is not None:
+        if self.arms is None or not self.collapses:
             rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
         count = fit_model(self._model, dict(self._user_index), self._arm_index, batches, progress, keep)
         self.pending_model = None
         return count
+
+    def continue_from(self, other: "Policy") -> None:
+        """Counts decisions and failures on from those of another policy, in whose place this one comes."""
+        self.n_decisions, self._refused = other.n_decisions, other._refused
+        self.n_refused, self.n_to_refuse = other.n_refused, other.n_to_refuse
 
     @property
     def collapses(self) -> bool:
@@ -264,6 +269,8 @@ class Policy:
         """
         return self.collapses and self._model.revise(row, column, before, after)
 
+    # Hyperparameters: what a policy that learns none says of them
+
     def refit_due(self, t: int) -> bool:  # noqa: ARG002 - only some learn settings
         """Returns whether hyperparameters are fitted after so many rewards."""
         return False
@@ -287,6 +294,8 @@ class Policy:
         """Forgets all rewards and learns this history, with these hyperparameters."""
         self.relearn(history)
 
+    # The graph
+
     def relink(self, graph: UserGraph) -> bool:
         """Takes a graph with more users or heavier edges at less than the cost of a rebuild; returns whether it could.
 
@@ -299,6 +308,8 @@ class Policy:
         self._take_graph(graph)
         self.pending_model = None
         return True
+
+    # What is believed
 
     def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
@@ -359,8 +370,8 @@ class Policy:
         counted = f" That was failure {self.n_refused}." if self.n_refused > 1 else ""
         return f" {self._refused}{counted}"
 
-    def _check_replayed(self) -> None:
-        """Raises where settings are due that failed when this was first done."""
+    def _fail_as_recorded(self) -> None:
+        """Raises, in a replay, where settings are due that failed when this was first done."""
         if self.n_to_refuse:
             self.n_to_refuse -= 1
             raise NumericalError("it failed when this was first done", "a replay does the same", "Fit again later")
@@ -443,7 +454,7 @@ class Policy:
         return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
-        """Returns the position of the chosen arm, and what was believed of every candidate."""
+        """Returns what a decision is made from, the chosen candidate included."""
         model = self._model
         mean, std = model.read(row, arms)
         known = model
@@ -494,7 +505,7 @@ class Policy:
         """
         kernel, largest = self._model.kernel, self._model.history.largest
         if self.arms is None:
-            return TIE_TOLERANCE * (sqrt(kernel.user_cov[row, row] * float(kernel.arm_diag(arms).max())) + largest)
+            return TIE_TOLERANCE * (sqrt(kernel.user_variance(row) * float(kernel.arm_diag(arms).max())) + largest)
         if self._tie_kernel is not kernel:
             self._tie_kernel, self._largest_arm = kernel, float(kernel.arm_diag(np.arange(len(self.arms))).max())
         return TIE_TOLERANCE * (sqrt(kernel.user_variance(row) * self._largest_arm) + largest)
@@ -507,7 +518,7 @@ class Policy:
         """
         for follower, model in product(self._followers, self._followed()):
             try:
-                self._check_replayed()
+                self._fail_as_recorded()
                 follower.follow(model, t, row, column, value)
             except FAILURES as refusal:
                 self._refuse(f"The change due after {t} rewards was not made", refusal)

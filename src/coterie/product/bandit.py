@@ -277,8 +277,8 @@ class Bandit:
     def decide_many(self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None) -> list[Decision]:
         """Returns decisions for several users among the same candidates; the same as one after another, and faster.
 
-        One after another they are made with pending="hallucinate", with joint Thompson sampling, with uniform or
-        epsilon-greedy choices and with a width or a score of your own.
+        One after another they are made with pending="hallucinate", likelihood="bernoulli", certified choices, joint
+        Thompson sampling, uniform or epsilon-greedy choices, and with a width or a score of your own.
         """
         asked = as_list("users", users)
         for user in asked:
@@ -307,14 +307,8 @@ class Bandit:
             reward: A finite number; 0 or 1 where rewards are binary.
             replace: Whether a reward that came before gives way; the belief is then as if only this one had come.
         """
-        value, decision = self._checked_reward(reward), decision_number(decision)
-        event = self._ledger.event_of(decision)
-        if event is not None and replace:
-            self._learned.replace(event, value)
-            return
-        pending = self._ledger.look(decision, n_decisions=self._learned.policy.n_decisions)
-        self._learned.learn(pending.user, pending.arm, value)
-        self._ledger.settle(decision, event=len(self._learned.events) - 1)
+        value, number = self._checked_reward(reward), decision_number(decision)
+        self._learn_reward(number, value, self._ledger.event_of(number) if replace else None)
 
     @journalled
     def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
@@ -337,11 +331,13 @@ class Bandit:
         values = self._checked_rewards(rewards)
         check_equally_many(decisions=numbers, rewards=values)
         check_distinct("decisions", numbers)
-        for number in numbers:  # all can be rewarded, before any is
-            if not replace or self._ledger.event_of(number) is None:
+        # All can be rewarded, before any is. Of the oldest rewards nobody knows the decision after further ones.
+        events = [self._ledger.event_of(number) if replace else None for number in numbers]
+        for number, event in zip(numbers, events, strict=True):
+            if event is None:
                 self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)
-        for number, value in zip(numbers, values, strict=True):
-            self.reward(number, value, replace=replace)
+        for number, value, event in zip(numbers, values, events, strict=True):
+            self._learn_reward(number, value, event)
 
     @journalled
     def learn_many(self, users: Iterable[UserId], arms: Iterable[ArmId], rewards: Iterable[float]) -> None:
@@ -632,8 +628,17 @@ class Bandit:
             check_least(self._min_propensity, len(shown))
         return rows, shown
 
+    def _learn_reward(self, number: int, value: float, event: int | None) -> None:
+        """Learns the reward of a pending decision, or puts it in the place of an earlier one, if that is named."""
+        if event is not None:
+            self._learned.replace(event, value)
+            return
+        pending = self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)
+        self._learned.learn(pending.user, pending.arm, value)
+        self._ledger.settle(number, event=len(self._learned.events) - 1)
+
     @journalled
-    def _relearn(self) -> None:
+    def _relearn(self) -> None:  # journals know the refresh of the weights by this name
         self._learned.refresh()
 
     @journalled

@@ -85,7 +85,11 @@ def atomic(method: Method[P, R]) -> Method[P, R]:
 
 
 def reading(method: Method[P, R]) -> Method[P, R]:
-    """Returns a method that nobody changes the bandit during, after what an interrupted change left is mended."""
+    """Returns a method that reads under the lock, after upkeep.
+
+    An interrupted change is rolled back, and a fit that has finished in the background is taken, which may add a line
+    to the journal.
+    """
     return _locked(method, _called(method))
 
 
@@ -128,12 +132,12 @@ def _locked(method: Method[P, R], made: Made) -> Method[P, R]:
         if bandit._lock._is_owned():  # called by another method of the bandit: part of that one
             return method(bandit, *args, **kwargs)
         # On one line, so that nothing that is raised line by line falls between the end of the call and the release.
-        with bandit._lock: return _recovered(bandit, made, args, kwargs)  # noqa: E701 # fmt: skip
+        with bandit._lock: return _after_upkeep(bandit, made, args, kwargs)  # noqa: E701 # fmt: skip
 
     return call
 
 
-def _recovered(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def _after_upkeep(bandit: "Bandit", made: Made, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     recover(bandit)
     learned = bandit._learned
     if learned.policy.pending_fit is not None and not learned.waits_for_fits:

@@ -23,10 +23,10 @@ class Decision:
         id: The decision's number, from 0; with the seed it fixes the decision's randomness.
         user: The user it was made for.
         arm: The arm chosen.
-        mean: The believed reward: a probability of 1 where the likelihood is "bernoulli".
+        mean: The posterior mean of the reward; P(reward = 1) where the likelihood is "bernoulli".
         std: The uncertainty of the belief, without noise.
         score: What the policy compared.
-        explored: Whether uniform exploration chose the arm.
+        explored: Whether uniform exploration chose another arm than the policy would have.
         certain: Whether the exact belief is proven to choose the same; None where nobody asked (`certified`), or where
             uniform exploration chose.
     """
@@ -94,9 +94,10 @@ class Decision:
         """What was believed of every candidate when the decision was made."""
         found = self._propensities()
         known = [None] * len(self._shown) if found is None else found.probabilities.tolist()
-        means, stds = self._believed().shown
-        together = zip(self._shown, means.tolist(), stds.tolist(), known, strict=True)
-        return {arm: Candidate(mean, std, propensity) for arm, mean, std, propensity in together}
+        scored = self._believed()
+        means, stds = scored.shown
+        together = zip(self._shown, means.tolist(), stds.tolist(), known, scored.score.tolist(), strict=True)
+        return {arm: Candidate(*believed) for arm, *believed in together}
 
     def _believed(self) -> Scored:
         """Returns what was believed then."""
@@ -126,11 +127,19 @@ def decision_number(decision: Any) -> int:
 
 
 class Candidate(NamedTuple):
-    """What was believed of a candidate when a decision was made."""
+    """What was believed of a candidate when a decision was made.
+
+    Attributes:
+        mean: The posterior mean of its reward.
+        std: The posterior std, without noise.
+        propensity: The probability with which it was to be chosen; None where it is not known.
+        score: What the policy compared: the highest was chosen, unless uniform exploration chose.
+    """
 
     mean: float
     std: float
     propensity: float | None
+    score: float
 
 
 def decisions_of(
@@ -278,9 +287,12 @@ class Ledger:
             )
         raise DecisionError(
             f"decision {number!r} is no longer remembered: its user or arm was removed, or it has waited too long",
-            f"{self.limit} decisions are, for {self.expire_after or 'unlimited'} seconds, while user and arm are there",
+            f"at most {self.limit} pending decisions are kept, {self._how_long()}, while their user and arm are there",
             "Use learn(user, arm, reward), or raise max_pending or expire_after",
         )
+
+    def _how_long(self) -> str:
+        return "for any time" if self.expire_after is None else f"for {self.expire_after:g} seconds"
 
     def settle(self, number: int, *, event: int) -> Pending:
         """Takes a decision off the pending ones and remembers its event."""

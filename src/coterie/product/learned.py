@@ -155,8 +155,8 @@ class Learned:
     Attributes:
         policy: What decides.
         events: All rewards.
-        stale: How many rewards have come since weights were brought up to date that older ones lost weight by.
-        at_once: How many of the first rewards were learned together, not one by one.
+        stale: Rewards since the last refresh of the weights that made older ones fade.
+        at_once: How many of the first rewards a load without a saved belief learns in one batch.
         touched: Whether the change under way has reached the posterior, which changes in place.
         lost: Whether one that had was interrupted, so that `recover` is due.
     """
@@ -179,7 +179,7 @@ class Learned:
         self.touched = self.lost = False
         self.waits_for_fits, self._fits_are_given = waits_for_fits, False
         self._set_fits(self.policy)
-        _check_fit(self.policy, memory)
+        _check_relearnable(self.policy, memory)
 
     @property
     def graph(self) -> UserGraph:
@@ -245,9 +245,10 @@ class Learned:
     def replace(self, event: int, value: float) -> None:
         """Puts a reward in the place of an earlier one; hyperparameters stay as they are until the next fit.
 
-        There are two exceptions, in which all rewards are learned again and hyperparameters are fitted to them: before
-        the first fit, when hyperparameters follow the scale of all rewards; and if the earlier reward was a million
-        times as large as all others, so that these have lost digits beside it.
+        The posterior is revised in place where the engine can. Else it is conditioned again on all rewards, also if
+        older ones fade, or if the earlier reward was a million times as large as the others, which have then lost
+        digits beside it. There are two exceptions, in which hyperparameters are fitted again: before the first fit,
+        when they follow the scale of all rewards; and if the earlier reward was also a million times as large as 1.
         """
         pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
         beside = self._largest_beside(event, value)
@@ -260,14 +261,15 @@ class Learned:
         self.relearn(None if refit else self.policy.hyperparameters())
 
     def _is_unfitted(self) -> bool:
-        """Returns whether settings follow every reward still, as before the first fit."""
+        """Returns whether hyperparameters follow every reward still, as before the first fit."""
         return self.policy.refit_due(len(self.events)) and not self.policy.fits
 
     def _in_place(self, change: Callable[..., bool], *given: Any) -> bool:
         """Returns whether the posterior could follow a change; where it could not, it was not touched."""
-        self.touched = True
-        self.touched = change(*given)
-        return self.touched
+        before, self.touched = self.touched, True  # by an earlier step of the same change, perhaps
+        could = change(*given)
+        self.touched = before or could
+        return could
 
     def _largest_beside(self, event: int, value: float) -> float:
         """Returns the size of the largest other reward; 0 where the new one is large enough for that not to matter."""
@@ -351,14 +353,15 @@ class Learned:
         except FAILURES:
             self.policy.pending_model = None
 
-    def _relearned(self, graph: UserGraph, arms: ArmPool, events: RewardEvents, kept: dict[str, Any] | None) -> Policy:
+    def _relearned(
+        self, graph: UserGraph, arms: ArmPool, events: RewardEvents, hyperparameters: dict[str, Any] | None
+    ) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
         policy = self._make(graph=graph, arms=arms, **self.options)
-        for name in ("n_decisions", "_refused", "n_refused", "n_to_refuse"):
-            setattr(policy, name, getattr(self.policy, name))
+        policy.continue_from(self.policy)
         self._set_fits(policy)
-        if kept is not None:
-            policy.relearn_with(kept, self._collapsed(policy, events))
+        if hyperparameters is not None:
+            policy.relearn_with(hyperparameters, self._collapsed(policy, events))
         elif policy.collapses:
             policy.relearn(self._collapsed(policy, events))
         else:
@@ -367,7 +370,7 @@ class Learned:
         return policy
 
 
-def _check_fit(policy: Policy, memory: Memory) -> None:
+def _check_relearnable(policy: Policy, memory: Memory) -> None:
     """Raises if rewards of this policy cannot be learned again, or not be forgotten as asked for."""
     if policy.learns_by_decisions:
         raise ParameterError(

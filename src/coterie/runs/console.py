@@ -116,12 +116,6 @@ def free_folder(wanted: Path) -> Path:
     return folder
 
 
-def _unit_words(unit: Unit) -> str:
-    if unit.kind == "timing":
-        return f"{unit.policy}: first rounds"
-    return f"{unit.world}: {unit.kind} {unit.number + 1}, {unit.policy}"
-
-
 def _console() -> Any:
     with require_extra("lab", "the laboratory"):
         from rich.console import Console
@@ -151,7 +145,7 @@ def _progress(console: Any) -> Iterator[OnUnit]:
         task, start = progress.add_task("starting", total=None), monotonic()
 
         def on_unit(unit: Unit, left: int, done: float, total: float) -> None:
-            what = _unit_words(unit)
+            what = str(unit)
             progress.update(task, completed=done, total=total, description=what)
             if not console.is_terminal:
                 rest = (monotonic() - start) * (total / done - 1) if done else 0.0  # what cannot run costs nothing

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from coterie.errors import CoterieError, LearnerError, StoreError
+from coterie.policies.factory.recipes import RECIPES
 from coterie.runs.entries import LearnerSettings
 from coterie.runs.store import Store, Tried, Unit
 from coterie.runs.study import Study, study_from
@@ -97,7 +98,7 @@ def ends_early(study: Study) -> bool:
 
     A policy that fits in a thread leaves its last fit waiting there, with a model of the size of the log.
     """
-    return study.of_logs and any(each.policy.startswith("auto-") for each in study.policies)
+    return study.of_logs and any(each.policy in RECIPES and RECIPES[each.policy].auto for each in study.policies)
 
 
 def missing_units(study: Study, store: Store) -> tuple[list[Unit], list[Unit]]:

@@ -64,6 +64,11 @@ class Unit:
     kind: Kind = "trial"
     cost: float = 0.0
 
+    def __str__(self) -> str:
+        if self.kind == "timing":
+            return f"{self.policy}: first rounds"
+        return f"{self.world}: {self.kind} {self.number + 1}, {self.policy}"
+
     @property
     def place(self) -> Path:
         """Where its files lie below their folder, without an ending."""

@@ -1,6 +1,5 @@
 """A study by its name, its file or a log; run from Python, and what came of it as a table."""
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,12 +16,11 @@ from coterie.runs import runner
 from coterie.runs.report.page import write_report
 from coterie.runs.results import Results, results_of
 from coterie.runs.store import Store
-from coterie.runs.study import Study, read_study, study_from, title_of
+from coterie.runs.study import Study, plain_name, read_study, study_from, title_of
 from coterie.runs.worlds import LogSettings, log_of
 
-# Pairs of a user and an arm at a level up to which a matrix over all of them is small beside everything else.
-SMALL = 3000
-FOUND_BY_HAND = "as on Last.fm"  # of settings that were found there: no log has them as a default
+SMALL = 3000  # pairs of user and arm: up to so many, engine "auto" is left to choose, for a matrix over them is small
+FOUND_BY_HAND = "as on Last.fm"  # says of a policy that its settings were found on that log
 
 
 def studies_folder() -> Path:
@@ -64,7 +62,7 @@ def study_of_folder(folder: Path, like: Path) -> Study:
     """Returns the study in the file `like` on the log in this folder; candidates that were logged are replayed too."""
     log = log_of("plain", str(folder))
     given = tomllib.loads(like.read_text(encoding="utf-8"))
-    name = re.sub(r"[^A-Za-z0-9._=+-]+", "-", folder.resolve().name).strip("-.") or "log"
+    name = plain_name(folder.resolve().name) or "log"
     learners = given.get("learners", {}) if _pairs(log) > SMALL else {}
     return study_from(
         {
@@ -176,4 +174,4 @@ def run_study(
 def _reporting(progress: Callable[[str, int], None] | None) -> runner.OnUnit | None:
     if progress is None:
         return None
-    return lambda unit, left, *_: progress(f"{unit.world}, trial {unit.number}, {unit.policy}", left)
+    return lambda unit, left, *_: progress(str(unit), left)

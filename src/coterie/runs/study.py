@@ -19,6 +19,7 @@ from coterie.runs.worlds import DrawnWorld, LogWorld, StudyWorld, log_settings
 Place = tuple[str | int, ...]  # keys from the top, with the number of the entry after the name of an array of tables
 
 PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._=+-]*")
+_OTHERS = re.compile(r"[^A-Za-z0-9._=+-]+")
 _HEADER = re.compile(r"^\s*(\[\[?)\s*([^\]]+?)\s*\]\]?")
 _KEY = re.compile(r"""^\s*("[^"]*"|'[^']*'|[A-Za-z0-9_-]+)\s*=""")
 KEYS = ("name", "title", "trials", "seed", "reference", "quick", "left_out", "learners", "worlds", "policies", "tuning")
@@ -351,3 +352,13 @@ def _keys(text: str) -> Iterator[tuple[Place, int]]:
             yield table, number
         elif key:
             yield (*table, key.group(1).strip("\"'")), number
+
+
+def plain_name(text: str) -> str:
+    """Returns a name of the letters, digits and signs that a study may have; empty if nothing is left.
+
+    Examples:
+        >>> plain_name("my log, 2"), plain_name("_log"), plain_name("...")
+        ('my-log-2', 'log', '')
+    """
+    return _OTHERS.sub("-", text).lstrip("-.=+_").rstrip("-.")

@@ -244,7 +244,7 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
         decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])
         bandit.reward(decision.id, float(number % 3 == 0))
     late, epochs = {number for number in fitted if number > 35}, {64} if likelihood == "bernoulli" else {48, 64}
-    due = {epoch: epoch + 2 * (epoch // FitSchedule().later) for epoch in epochs}  # it may begin once more
+    due = {epoch: epoch + 2 * (epoch // FitSchedule().due_share) for epoch in epochs}  # it may begin once more
     near = [set(range(epoch - 1, due[epoch] + 1)) for epoch in epochs]
     assert all(late & each for each in near)
     assert late <= set().union(*near)

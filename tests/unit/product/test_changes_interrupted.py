@@ -117,11 +117,17 @@ def learned(bandit: ct.Bandit) -> Any:
     return [list(hyper) for _, hyper in policy.fits] if hasattr(policy, "fits") else []
 
 
+def _replace_many(bandit: ct.Bandit, value: float) -> None:
+    rewarded, waiting = _rewarded(bandit), _waiting(bandit)
+    bandit.reward_many([waiting, rewarded], [1.0, value], replace=True)
+
+
 CALLS: dict[str, Callable[..., Any]] = {
     "decide": lambda bandit, **_: bandit.decide("ana"),
     "decide_many": lambda bandit, **_: bandit.decide_many(["ana", "cy", "ana"], ["a", "c", "d"]),
     "reward": lambda bandit, **_: bandit.reward(_waiting(bandit), 1.0),
     "replace": lambda bandit, t: bandit.reward(_rewarded(bandit), float(t % 2), replace=True),
+    "replace_many": lambda bandit, t: _replace_many(bandit, float(t % 2)),
     "learn": lambda bandit, **_: bandit.learn("bo", "d", 1.0),
     "add_user": lambda bandit, t: bandit.add_user(f"new-{t}", friends={"bo": 1.0}),
     "remove_user": lambda bandit, t: bandit.remove_user(f"extra-{t}"),

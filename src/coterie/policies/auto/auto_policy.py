@@ -23,10 +23,9 @@ from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
 from coterie.policies.auto.exploration import RoundsOfUse
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, Found, PendingFit, pending_of, state_of
-from coterie.policies.auto.likelihood import GaussianLikelihood, fitted
+from coterie.policies.auto.likelihood import GaussianLikelihood, Likelihood, fitted
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import Prior
-from coterie.policies.auto.statistics import is_constant
 from coterie.policies.policy import Policy
 from coterie.policies.reward_batches import condition_on, gathered
 
@@ -34,18 +33,19 @@ KEPT = tuple(name for name in Hyper._fields if name != "graph")  # of hyperparam
 
 
 class AutoPolicy(Policy):
-    """Centres the rewards and learns kernel and noise from them by evidence, at t = 8, 12, 16, 24, 32, ...
+    """Centres the rewards and learns kernel and noise from them by evidence, when the likelihood's schedule says.
 
     The graph part goes by the combinatorial Laplacian, or by the normalised one where the degrees of the graph that the
     policy is made on are uneven (`is_uneven`).
 
     Before the first fit the prior's centre holds, scaled to the rewards seen so far. Rewards of any scale and offset
-    give the same choices, and so do features in any units. From t = 1024 on a fit comes at every power of two.
+    give the same choices, and so do features in any units.
 
-    A fit goes on in a thread and holds up nobody: its model follows the rewards that come in meanwhile. It is taken
-    after a sixteenth more of them, and a reward that comes sooner waits for it, so that the same rewards give the same
-    choices on any machine. With `takes_when_ready` nobody waits: whoever uses the policy asks for `ready_fit` and
-    takes it with `take_fit`.
+    With a conjugate likelihood a fit goes on in a thread and holds up nobody: its model follows the rewards that come
+    in meanwhile. It is taken after a sixteenth more of them, and a reward that comes sooner waits for it, so that the
+    same rewards give the same choices on any machine. With `takes_when_ready` nobody waits: whoever uses the policy
+    asks for `ready_fit` and takes it with `take_fit`. While one goes on no other starts. With another likelihood the
+    reward that a fit is due at waits for it.
 
     A change of the graph keeps what was learned until the next fit: the ridge, the scale exp(graph) / mean(g) of
     (L + ridge I)^-1, and all else. So the graph part means the same between two users as before, however many others
@@ -53,8 +53,8 @@ class AutoPolicy(Policy):
     starts again.
 
     Args:
-        context: What kernels are made of.
-        likelihood: What a reward says to the model.
+        context: What kernels are made of, on the graph as it is.
+        likelihood: How rewards depend on what is learned.
         **rest: As for `Policy`; the model is one on the kernel of `hyper`.
         hyper: What it starts from.
 
@@ -63,23 +63,16 @@ class AutoPolicy(Policy):
         fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
     """
 
-    def __init__(self, *, context: FitContext, likelihood: GaussianLikelihood, hyper: Hyper, **rest: Any) -> None:
+    def __init__(self, *, context: FitContext, likelihood: Likelihood, hyper: Hyper, **rest: Any) -> None:
         super().__init__(**rest)
-        self._context, self.likelihood = context, likelihood
-        self._normalised = context.normalised  # it stays what it was when the policy was made
+        self.context, self.likelihood = context, likelihood
         self.pending_fit: PendingFit | None = None
         self._started_at = 0  # after how many rewards the last fit started
         self.takes_when_ready = self.fits_are_given = False
-        self.decides_together, self.inverse_link = likelihood.is_conjugate, likelihood.inverse_link
+        self.inverse_link = likelihood.inverse_link
+        self.decides_together = self.inverse_link is None  # a batch has beliefs on one scale
         self._checked_reward = likelihood.checked_reward
         self._take_hyper(hyper, context.scale(hyper))
-
-    @property
-    def context(self) -> FitContext:
-        """What makes kernels of hyperparameters, on the graph as it is now."""
-        if self._context.graph is not self.graph:
-            self._context = self._context.on(self.graph)
-        return self._context
 
     def describe(self) -> str:
         """Returns in words what this policy runs on and what it has learned of its hyperparameters."""
@@ -97,7 +90,9 @@ class AutoPolicy(Policy):
         """Returns what decisions depend on beside the settings; waits for the fit that goes on, if there is one."""
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
-        learned |= {"begun_at": self._started_at, "normalised": self._normalised, "begun": state_of(self.pending_fit)}
+        # Keys are those of saved files; a fit that goes on is called "begun" there.
+        learned |= {"begun_at": self._started_at, "begun": state_of(self.pending_fit)}
+        learned |= {"normalised": self.context.normalised}
         out = super().state() | learned | self.likelihood.state()
         if self._model.near < inf:  # its belief tells whether it is one of the kernel that hyperparameters give
             out.pop("kernel", None)
@@ -147,7 +142,7 @@ class AutoPolicy(Policy):
         On an error nothing has changed; a fit that went on is dropped for this one.
         """
         if not self.likelihood.is_conjugate:
-            rule = "with likelihood 'bernoulli' rewards are learned one after another"
+            rule = f"with likelihood {self.likelihood.name!r} rewards are learned one after another"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use update_many, or 'gaussian'")
         more = gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
         if len(more):
@@ -172,22 +167,23 @@ class AutoPolicy(Policy):
     def hyperparameters(self) -> dict[str, Any]:
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
-        learned = {"hyper": list(self.hyper), "scale": log(self._scale), "centre": self.centre, "fits": fits}
-        return learned | {"normalised": self._normalised, "begun_at": self._started_at}
+        learned = {"hyper": list(self.hyper), "log_scale": log(self._scale), "centre": self.centre, "fits": fits}
+        return learned | {"normalised": self.context.normalised, "started_at": self._started_at}
 
-    def relearn_with(self, kept: Mapping[str, Any], history: History) -> None:
-        """Forgets all rewards and learns this history with hyperparameters that were kept, those of another graph.
+    def relearn_with(self, hyperparameters: Mapping[str, Any], history: History) -> None:
+        """Forgets all rewards and learns this history with hyperparameters that another policy had, on another graph.
 
         The graph part's scale is the same on this graph; its share of the variance follows.
         """
         self.pending_fit = None
-        self._normalise(kept.get("normalised", False))
-        given, scale = Hyper(*kept["hyper"]), exp(kept["scale"])
-        hyper = given._replace(graph=kept["scale"] + log(self.context.mean_gain(given.ridge)))
+        kept = hyperparameters
+        self._normalise(kept["normalised"])
+        given, scale = Hyper(*kept["hyper"]), exp(kept["log_scale"])
+        hyper = given._replace(graph=kept["log_scale"] + log(self.context.mean_gain(given.ridge)))
         self._model.retune(self.context.kernel(hyper, scale), self.likelihood.noise_var(hyper))
         self.likelihood.relearn(self._model, history, kept["centre"])
         self._take_hyper(hyper, scale)
-        self.centre, self._started_at = kept["centre"], kept["begun_at"]
+        self.centre, self._started_at = kept["centre"], kept["started_at"]
         self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
 
     def relink(self, graph: UserGraph) -> bool:
@@ -199,13 +195,13 @@ class AutoPolicy(Policy):
         same = graph.changes_since(self.graph) is not None or graph.users[:n_users] == self.graph.users
         if not (same and self.likelihood.is_conjugate):
             return False
-        context, hyper = self._context.on(graph), self.hyper
+        context, hyper = self.context.on(graph), self.hyper
         hyper = hyper._replace(graph=log(self._scale * context.mean_gain(hyper.ridge)))
         try:
             self._model.retune(context.kernel(hyper, self._scale), self.likelihood.noise_var(hyper))
         except FAILURES:
             return False
-        self._context, self.pending_model = context, None
+        self.context, self.pending_model = context, None
         self._take_hyper(hyper, self._scale)
         self._take_graph(graph)
         self._restart_fit()
@@ -254,7 +250,7 @@ class AutoPolicy(Policy):
         elif self.refit_due(t) and t != self._last_fit():
             if t < FIRST_FIT or not self.likelihood.is_conjugate:
                 self._refit(t)
-            elif not is_constant(self._model.history):
+            elif self.likelihood.can_fit(t, self._model.history):
                 self.pending_fit = self._started_fit(t)
         elif self.likelihood.upkeep_is_due(t):
             self._keep_up(t)
@@ -276,82 +272,92 @@ class AutoPolicy(Policy):
         seen = deepcopy(history.state())  # the history goes on changing
         find = partial(_found, self.context, seen, t, prior, self.hyper if self.fits else prior.centre)
         self._started_at = t
-        maker, starts = self._model_maker(), not self.fits_are_given
-        return PendingFit(t, schedule.due_after(t), seen, find, maker, starts=starts)
+        at_once = not self.fits_are_given
+        return PendingFit(t, schedule.due_after(t), seen, find, self._model_maker(), at_once=at_once)
 
     def _restart_fit(self) -> None:
         """Lets a fit that goes on see what has changed besides rewards that came."""
         if self.pending_fit is not None:
             self.pending_fit = self._started_fit(self.n_rewards)
 
-    def _model_maker(self) -> Callable[[Hyper, dict[str, Any]], Model | None]:
-        """Returns what makes a model of hyperparameters and rewards; a thread calls it, and knows nothing of this."""
+    def _model_maker(self) -> Callable[[Found, dict[str, Any]], Model | None]:
+        """Returns what makes a model of what a fit found; a thread calls it, and must not hold the policy."""
         return partial(_made, self.context, self._model.replica())
 
     def _take(self, pending: PendingFit) -> None:
         """Takes the model that was made meanwhile; if that failed, the one in use stays."""
         self.pending_fit = None
         try:
-            self._check_replayed()
+            self._fail_as_recorded()
             found, model = pending.finish()
             if model is None:
-                self._model.retune(self.context.kernel(found.hyper), found.hyper.noise_var, shift=-found.shift)
+                noise_var = self.likelihood.noise_var(found.hyper)
+                self._model.retune(self.context.kernel(found.hyper), noise_var, shift=-found.shift)
             else:
                 self._model = model
         except FAILURES as refusal:
             self._refuse(f"The change due after {pending.started} rewards was not made", refusal)
             return
-        self._adopt(pending.started, found)
+        self._adopt(found)
+        self.fits = [*self.fits, (pending.started, found.hyper)]
 
     def _refit(self, t: int) -> None:
         """Takes the hyperparameters that the rewards call for, now; if the model refuses them, it keeps its own."""
+        can_fit = self.likelihood.can_fit(t, self._model.history)
         try:
-            self._check_replayed()
+            self._fail_as_recorded()
             start = self.hyper if self.fits else None
             found = self.likelihood.refit(self._model, self.context, t, start, self.centre)
         except FAILURES as refusal:
             self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
-        self._adopt(t, found)
+        self._adopt(found)
+        if can_fit:
+            self.fits = [*self.fits, (t, found.hyper)]  # a new list: whoever holds the former keeps what was learned
 
     def _keep_up(self, t: int) -> None:
         """Lets the model's observations be computed again; if the model refuses them, it keeps those it has."""
         try:
-            self._check_replayed()
+            self._fail_as_recorded()
             self.likelihood.keep_up(self._model, self.centre)
         except FAILURES as refusal:
             self._refuse(f"The sites due after {t} rewards were not settled", refusal)
 
-    def _adopt(self, t: int, found: Found) -> None:
+    def _adopt(self, found: Found) -> None:
         """Takes note of what the posterior was made with."""
         self._take_hyper(found.hyper, self.context.scale(found.hyper))
         self.centre += found.shift
-        if t >= FIRST_FIT:
-            self.fits = [*self.fits, (t, found.hyper)]  # a new list: whoever holds the former keeps what was learned
 
     def _take_hyper(self, hyper: Hyper, scale: float) -> None:
         """Takes hyperparameters, and the scale of the graph part."""
         self.hyper, self._scale = hyper, scale
-        self.width_rule = RoundsOfUse(len(self._context.features), hyper.shares()["common"])
+        self.width_rule = RoundsOfUse(len(self.context.features), hyper.shares()["common"])
 
     def _normalise(self, normalised: bool) -> None:
         """Takes the kind of Laplacian that hyperparameters were learned with."""
-        if normalised != self._normalised:
-            self._normalised = normalised
-            self._context = self._context.on(self.graph, normalised=normalised)
+        if normalised != self.context.normalised:
+            self.context = self.context.on(self.graph, normalised=normalised)
 
 
 def _found(context: FitContext, seen: dict[str, Any], t: int, prior: Prior, start: Hyper) -> Found:
     return fitted(context, History.restored(seen, context.key), t, prior, start)
 
 
-def _made(context: FitContext, replica: Replica | None, hyper: Hyper, seen: dict[str, Any]) -> Model | None:
+def _made(context: FitContext, replica: Replica | None, found: Found, seen: dict[str, Any]) -> Model | None:
+    """Returns a model at what a fit found, conditioned on the rewards that it saw; None where an engine makes none."""
     if replica is None:
         return None
-    kernel = context.kernel(hyper)
-    model = replica(kernel, noise_var=hyper.noise_var)
-    model.relearn(History.restored(seen, kernel.key))
+    kernel = context.kernel(found.hyper)
+    model, history = replica(kernel, noise_var=found.hyper.noise_var), History.restored(seen, kernel.key)
+    history.shift(-found.shift)
+    model.relearn(history)
     return model
+
+
+LIKELIHOODS: dict[str, Callable[[int], Likelihood]] = {  # made from a seed
+    "gaussian": lambda _: GaussianLikelihood(),
+    "bernoulli": BernoulliLikelihood,
+}
 
 
 def make_auto_policy(
@@ -360,7 +366,7 @@ def make_auto_policy(
     graph: UserGraph,
     arms: ArmPool,
     seed: int,
-    bernoulli: bool = False,
+    likelihood: str = "gaussian",
     matrices: bool = False,
     **rest: Any,
 ) -> AutoPolicy:
@@ -371,13 +377,13 @@ def make_auto_policy(
         graph: The users.
         arms: The pool.
         seed: As for `Policy`; also which rewards fits look at.
-        bernoulli: Whether rewards are 0 and 1, with a Bernoulli likelihood.
+        likelihood: One of `LIKELIHOODS`.
         matrices: Whether the kernel is to have matrices over users and arms whatever their number.
         **rest: As for `Policy`.
     """
-    context = FitContext(graph, arms, seed=seed, matrices=matrices or bernoulli)
-    likelihood = BernoulliLikelihood(seed) if bernoulli else GaussianLikelihood()
-    hyper = likelihood.prior(context, History()).centre if bernoulli else Prior.of(context, 1.0).centre
+    of_rewards = LIKELIHOODS[likelihood](seed)
+    context = FitContext(graph, arms, seed=seed, matrices=matrices or of_rewards.needs_matrices)
+    hyper = of_rewards.prior(context, History()).centre
     parts = {"graph": graph, "arms": arms, "seed": seed, **rest}
-    model = make(context.kernel(hyper), noise_var=likelihood.noise_var(hyper))
-    return AutoPolicy(context=context, likelihood=likelihood, hyper=hyper, model=model, **parts)
+    model = make(context.kernel(hyper), noise_var=of_rewards.noise_var(hyper))
+    return AutoPolicy(context=context, likelihood=of_rewards, hyper=hyper, model=model, **parts)

@@ -14,7 +14,7 @@ from coterie.policies.auto.bernoulli import TOLERANCE, Sites, Trials, believed, 
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
-from coterie.policies.auto.likelihood import GaussianLikelihood
+from coterie.policies.auto.likelihood import Likelihood
 from coterie.policies.auto.parts import Hyper, Parts, Scales
 from coterie.policies.auto.prior import Prior, fit
 
@@ -44,7 +44,7 @@ class SiteLimits:
     unsettled: float = 0.1
 
 
-class BernoulliLikelihood(GaussianLikelihood):
+class BernoulliLikelihood(Likelihood):
     """reward ~ Bernoulli(sigmoid(centre + f(u, x))): the posterior is that of logits.
 
     Choices are made on the logits; means and stds shown (`Choice`, `predict`) are those of probabilities, a score and
@@ -71,8 +71,10 @@ class BernoulliLikelihood(GaussianLikelihood):
         trials: The rewards of each pair.
     """
 
+    name = "bernoulli"
     schedule = FitSchedule(halfway_until=0)
     is_conjugate = False
+    needs_matrices = True
     inverse_link = staticmethod(probabilities)
     limits = SiteLimits()
 
@@ -112,11 +114,15 @@ class BernoulliLikelihood(GaussianLikelihood):
             self.trials = before
             raise
 
+    def can_fit(self, t: int, history: History) -> bool:  # noqa: ARG002 - that many rewards will do
+        """Returns whether there are eight rewards."""
+        return t >= FIRST_FIT
+
     def refit(self, model: Model, context: FitContext, t: int, start: Hyper | None, centre: float) -> Found:
         """Gives the model the hyperparameters and sites that the rewards call for, and returns the former."""
         level, prior = level_of(self.trials), logit_prior(context)
         hyper = start or prior.centre  # learned once, it stays if rewards go
-        if t >= FIRST_FIT:
+        if self.can_fit(t, self.trials):
             rows = self._sample(t, model.n_users)
             hyper, _ = fit(BernoulliEvidence(context.parts, self.trials, level, rows=rows), prior, hyper)
         held, before = self.sites(model), model.kernel

@@ -17,7 +17,7 @@ from coterie.contracts import Array
 from coterie.models import Model
 
 LEAST_HORIZON = 1_000  # rounds to come, at least; otherwise as many as have been
-UNSEEN = 100  # pairs that the users who never came count as, at least; otherwise as many as have been seen
+UNSEEN = 100  # prior pairs spread over all users, or as many as have been seen if these are more; at most one a user
 ENOUGH = 80  # rounds of use that give a width of sqrt(log 2)
 TINY = 1e-300
 

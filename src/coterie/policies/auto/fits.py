@@ -8,7 +8,6 @@ import atexit
 import os
 import weakref
 from collections.abc import Callable, Iterable
-from copy import deepcopy
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -21,7 +20,7 @@ from coterie.policies.auto.parts import Hyper
 FIRST_FIT = 8  # rewards
 
 Reward = tuple[int, Any, float]
-MakeModel = Callable[[Hyper, dict[str, Any]], Model | None]
+MakeModel = Callable[["Found", dict[str, Any]], Model | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +29,7 @@ class FitSchedule:
 
     Attributes:
         halfway_until: Rewards from which on there is none halfway.
-        later: A fit that starts after t rewards is due after t / `later` more.
+        due_share: A fit that starts after t rewards is due after one part in `due_share` of them more.
 
     Examples:
         >>> [t for t in range(8, 100) if FitSchedule().starts_at(t)]
@@ -40,7 +39,7 @@ class FitSchedule:
     """
 
     halfway_until: int = 1024
-    later: int = 16
+    due_share: int = 16
 
     def starts_at(self, t: int) -> bool:
         """Returns whether a fit starts after so many rewards."""
@@ -49,7 +48,7 @@ class FitSchedule:
 
     def due_after(self, t: int) -> int:
         """Returns after how many rewards a fit is due that starts after t of them."""
-        return t + max(t // self.later, 1)
+        return t + max(t // self.due_share, 1)
 
 
 class Found(NamedTuple):
@@ -83,29 +82,23 @@ class Work:
         self.found: Found | None = None
         self.model: Model | None = None
         self.failure: BaseException | None = None
-        self.ready, self.made = Event(), Event()
+        self.is_found, self.is_made = Event(), Event()
 
     def run(self) -> None:
         """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more."""
         try:
             self.found = self._find()
-            self.ready.set()
-            self.model = self._made(self.found)
-            self.made.set()
+            self.is_found.set()
+            self.model = self._make(self.found, self._history)
+            self.is_made.set()
             while (reward := self.rewards.get()) is not None:
                 if self.model is not None:
                     row, column, value = reward
                     self.model.learn(row, column, value - self.found.shift)
         except BaseException as failure:  # whatever it was, it is raised where the result is asked for
             self.failure = failure
-            self.ready.set()
-            self.made.set()
-
-    def _made(self, found: Found) -> Model | None:
-        seen = deepcopy(self._history)
-        seen["means"] = seen["means"] - found.shift
-        del seen["largest"]  # of the means as they were
-        return self._make(found.hyper, seen)
+            self.is_found.set()
+            self.is_made.set()
 
 
 class PendingFit:
@@ -119,11 +112,11 @@ class PendingFit:
         due: After how many rewards it is to be taken.
         history: The rewards that it sees, as a history's state.
         find: Computes hyperparameters and shift.
-        make: Makes a model of hyperparameters and rewards, or none.
-        starts: Whether it starts at once.
+        make: Makes a model of what was found and of these rewards, or none.
+        at_once: Whether it starts at once.
 
     Attributes:
-        later: The rewards that came since.
+        since: The rewards that came since.
     """
 
     def __init__(
@@ -134,25 +127,26 @@ class PendingFit:
         find: Callable[[], Found],
         make: MakeModel,
         *,
-        starts: bool = True,
+        at_once: bool = True,
     ) -> None:
         self.started, self.due, self.history = started, due, history
-        self.later: list[Reward] = []
+        self.since: list[Reward] = []
         self._find, self._make = find, make
         self._work: Work | None = None
         self._process = 0  # that the work goes on in
-        if starts:
+        self._thread: Thread | None = None
+        if at_once:
             self.start()
 
     def start(self) -> Work:
         """Starts its thread, if none runs in this process; returns its work."""
         if self._work is None or self._process != os.getpid():
             self._work, self._process = Work(self._find, self._make, self.history), os.getpid()
-            for reward in self.later:
+            for reward in self.since:
                 self._work.rewards.put(reward)
-            self._thread = Thread(target=self._work.run, name="coterie-refit", daemon=True)
-            _RUNNING[self._thread] = self._work.rewards
-            self._thread.start()
+            self._thread = thread = Thread(target=self._work.run, name="coterie-refit", daemon=True)
+            _RUNNING[thread] = self._work.rewards
+            thread.start()
             weakref.finalize(self, self._work.rewards.put, None).atexit = False
         return self._work
 
@@ -166,17 +160,17 @@ class PendingFit:
         """Lets its model learn a reward, too."""
         if self._work is not None:
             self.start().rewards.put(reward)
-        self.later.append(reward)
+        self.since.append(reward)
 
     @property
     def is_ready(self) -> bool:
         """Whether the model is made, or the fit has failed; in a forked process it has not started."""
-        return self._work is not None and self._process == os.getpid() and self._work.made.is_set()
+        return self._work is not None and self._process == os.getpid() and self._work.is_made.is_set()
 
     def found(self) -> Found:
         """Returns hyperparameters and shift; waits for them, and raises what went wrong."""
         work = self.start()
-        work.ready.wait()
+        work.is_found.wait()
         if work.found is None:
             assert work.failure is not None
             raise work.failure
@@ -186,6 +180,7 @@ class PendingFit:
         """Returns what was found and the model, which knows every reward; waits, and raises what went wrong."""
         work = self.start()
         work.rewards.put(None)
+        assert self._thread is not None  # the work runs in it
         self._thread.join()
         if work.failure is not None:
             raise work.failure
@@ -200,7 +195,7 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
         found = pending.found()
     except FAILURES:  # it would not be taken: to whoever loads this it is as if it had not started
         return None
-    users, arms, values = zip(*pending.later, strict=True) if pending.later else ((), (), ())
+    users, arms, values = zip(*pending.since, strict=True) if pending.since else ((), (), ())
     return {
         "started": pending.started,
         "due": pending.due,

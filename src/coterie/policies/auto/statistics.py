@@ -21,6 +21,8 @@ def is_constant(history: History) -> bool:
 
 def _moments(history: History) -> tuple[float, float]:
     counts, means = history.count_array(), history.mean_array()
+    if not len(counts):
+        return 0.0, 0.0
     centre = float(counts @ means / counts.sum())
     about = means - centre
     return centre, float((counts @ (about * about) + np.sum(history.scatters)) / counts.sum())

@@ -20,12 +20,12 @@ from coterie.policies.adaptation.followers import Follower, ScheduledNoise, Spec
 from coterie.policies.adaptation.joined_clusters import JoinedClusters, joined_at_first
 from coterie.policies.adaptation.similarity import LearnedSimilarity
 from coterie.policies.auto import AutoPolicy, make_auto_policy
+from coterie.policies.auto.auto_policy import LIKELIHOODS
 from coterie.policies.factory.engine_choice import group_labels
 from coterie.policies.factory.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
-LIKELIHOODS = ("gaussian", "bernoulli")
 
 _HINTS: Mapping[str, tuple[type, str]] = {
     "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
@@ -76,7 +76,7 @@ def checked_likelihood(likelihood: Any, name: str, recipe: Recipe) -> str:
     return likelihood
 
 
-def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
+def auto_maker(engine: str, likelihood: str) -> Callable[..., AutoPolicy]:
     """Returns what makes a policy that learns its hyperparameters, for this engine and likelihood."""
     if engine in LARGE_ENGINES:
         raise ParameterError(
@@ -84,7 +84,7 @@ def auto_maker(engine: str, *, bernoulli: bool) -> Callable[..., AutoPolicy]:
             "these run on 'local' at any size, or on an exact engine by name",
             "Leave the engine out",
         )
-    return partial(make_auto_policy, bernoulli=bernoulli, matrices=engine not in ("auto", "local"))
+    return partial(make_auto_policy, likelihood=likelihood, matrices=engine not in ("auto", "local"))
 
 
 def model_maker(

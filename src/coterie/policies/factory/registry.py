@@ -127,15 +127,15 @@ def make_policy(
     recipe = _recipe(name)
     refuse_unknown(unknown, OPTION_NAMES)
     check_types(graph=graph, arms=arms, arm_kernel=arm_kernel, user_kernel=user_kernel)
-    bernoulli = checked_likelihood(likelihood, name, recipe) == "bernoulli"
+    likelihood = checked_likelihood(likelihood, name, recipe)
     given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "laplacian_ridge": laplacian_ridge}
     given |= {"noise_var": noise_var, "width": width, "sampling": sampling, "similarity": similarity}
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
-        maker = auto_maker(engine, bernoulli=bernoulli)
-        if bernoulli or engine not in ("auto", "local"):
+        maker = auto_maker(engine, likelihood)
+        if likelihood == "bernoulli" or engine not in ("auto", "local"):
             check_users_fit(graph.n_users)
         made = model_maker(engine, expected_rounds, engine_options)
         return maker(

@@ -44,7 +44,11 @@ class ScoreFunction(Protocol):
         draws: Draws,
         number: int,
     ) -> Array:
-        """Returns one score for each candidate; the width is a number, or one for each."""
+        """Returns one score for each candidate; the width is a number, or one for each.
+
+        Means are less the prior mean of rewards where that is learned (`Policy.centre`), and logits less it with a
+        Bernoulli likelihood: only their differences count.
+        """
         ...
 
 
@@ -127,7 +131,7 @@ class Score:
     """Gives each candidate a number, the highest to be chosen.
 
     Attributes:
-        is_deterministic: Whether it draws nothing: the score is then mean + slope * std.
+        is_deterministic: Whether it is mean + slope * std; a score that draws nothing and is none leaves it False.
         is_joint: Whether it draws the candidates together, from their covariance.
         knows_propensities: Whether `propensities` has them.
     """

@@ -185,9 +185,9 @@ def test_beyond_many_pairs_a_fit_looks_at_a_sample() -> None:
 def test_beyond_many_pairs_sites_stay_as_they_were_made_and_no_call_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     arms, rng, sizes = ct.ArmPool(np.random.default_rng(0).normal(size=(30, 2))), np.random.default_rng(1), []
 
-    def noted(gram: np.ndarray, *rest: Any) -> Any:
+    def noted(gram: np.ndarray, *rest: Any, **options: Any) -> Any:
         sizes.append(len(gram))
-        return settled(gram, *rest)
+        return settled(gram, *rest, **options)
 
     monkeypatch.setattr(bernoulli_likelihood, "settled", noted)
     graph = ct.make_graph("ring", 30)

@@ -153,7 +153,7 @@ def test_what_was_learned_means_the_same_on_the_changed_graph() -> None:
     for number in range(12):
         grown(policy, number)
     after = policy.hyperparameters()
-    assert after["scale"] == before["scale"]
+    assert after["log_scale"] == before["log_scale"]
     assert after["hyper"] != before["hyper"]
 
 
@@ -187,6 +187,7 @@ def test_a_policy_that_is_dropped_during_a_fit_takes_its_thread_along() -> None:
     assert policy.pending_fit is not None
     assert policy.pending_fit._work is not None
     thread = policy.pending_fit._thread
+    assert thread is not None
     del policy
     gc.collect()
     thread.join(timeout=60)

@@ -10,6 +10,7 @@ from typing import Any
 from coterie.algebra.panels import PANEL
 from coterie.contracts import LARGEST_REWARD
 from coterie.models.choose import OPTIONS as ENGINES_OPTIONS
+from coterie.policies.auto.auto_policy import LIKELIHOODS
 from coterie.policies.auto.parts import Hyper
 from coterie.policies.factory.engine_choice import FEATURE_OPTIONS
 from coterie.policies.factory.registry import OPTION_NAMES
@@ -67,7 +68,7 @@ SETTINGS = table_of(
         "min_propensity": real(0, 1),
         "options": table_of({}, OPTIONS),
     },
-    {"reward": one_of(*REWARDS), "likelihood": one_of("gaussian", "bernoulli"), "wait_for_fits": FLAG},
+    {"reward": one_of(*REWARDS), "likelihood": one_of(*LIKELIHOODS), "wait_for_fits": FLAG},
 )
 
 # What a model believes
