@@ -61,7 +61,7 @@ class Model(ABC):
     follows_graph: ClassVar[bool] = False
     has_cheap_means: ClassVar[bool] = False
     engine: ClassVar[str]
-    near: ClassVar[float] = inf  # how far off its history's posterior a belief of a known kernel may be
+    mismatch_limit: ClassVar[float] = inf  # of a belief, relative: one that is farther off belongs to another kernel
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:
         self.kernel = kernel
@@ -184,14 +184,14 @@ class Model(ABC):
         """
 
     def is_sound(self) -> bool:
-        """Returns whether the belief is what history and kernel give, up to rounding; raises if it is not even `near`.
+        """Returns whether the belief is what history and kernel give, up to rounding; raises beyond `mismatch_limit`.
 
         Rounding grows as what is known beside what was. Beyond it lie beliefs that lost digits on their way, beside a
         reward that was far too large or an edge that is very heavy: they are better recomputed.
         """
         ratio = self.max_variance * float(self.history.count_array().max(initial=0.0)) / self.noise_var
         allowed, off = SAME + EPS * ratio * ratio, self.mismatch()
-        if off <= max(allowed, self.near):
+        if off <= max(allowed, self.mismatch_limit):
             return off <= allowed
         raise NumericalError(
             f"a belief on engine {self.engine!r} is off by {off:.2g} of what its history gives",

@@ -41,7 +41,7 @@ class GroupsModel(ConditionedModel):
     """
 
     engine = "groups"
-    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
+    mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     kernel: GroupKernel
 
     def __init__(self, kernel: JointKernel, *, noise_var: float = 0.01) -> None:

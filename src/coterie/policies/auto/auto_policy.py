@@ -94,7 +94,7 @@ class AutoPolicy(Policy):
         learned |= {"begun_at": self._started_at, "begun": state_of(self.pending_fit)}
         learned |= {"normalised": self.context.normalised}
         out = super().state() | learned | self.likelihood.state()
-        if self._model.near < inf:  # its belief tells whether it is one of the kernel that hyperparameters give
+        if self._model.mismatch_limit < inf:  # its belief shows whether it is one of these hyperparameters' kernel
             out.pop("kernel", None)
         return out
 

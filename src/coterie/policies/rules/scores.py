@@ -133,12 +133,12 @@ class Score:
     Attributes:
         is_deterministic: Whether it is mean + slope * std; a score that draws nothing and is none leaves it False.
         is_joint: Whether it draws the candidates together, from their covariance.
-        knows_propensities: Whether `propensities` has them.
+        knows_propensities: Whether `propensities` has them: those of a class that draws are its own to compute.
     """
 
     is_deterministic = False
     is_joint = False
-    knows_propensities = True
+    knows_propensities = False
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
         """Returns one score for each candidate, in the `context` of a decision (see `ScoreFunction`)."""
@@ -176,7 +176,7 @@ class Score:
 class UpperConfidenceBound(Score):
     """mean + width * std (equation 6 of the paper)."""
 
-    is_deterministic = True
+    is_deterministic = knows_propensities = True
 
     def slope(self, width: float | Array, model: Any) -> float | Array:  # noqa: ARG002 - one signature for all scores
         """Returns the width."""
@@ -186,7 +186,7 @@ class UpperConfidenceBound(Score):
 class WideningUpperConfidenceBound(Score):
     """mean + width * sqrt(log(t + 1)) * std in round t."""
 
-    is_deterministic = True
+    is_deterministic = knows_propensities = True
 
     def slope(self, width: float | Array, model: Any) -> float | Array:
         """Returns the width times what it has grown to by now."""
@@ -196,7 +196,7 @@ class WideningUpperConfidenceBound(Score):
 class Greedy(Score):
     """The mean."""
 
-    is_deterministic = True
+    is_deterministic = knows_propensities = True
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:  # noqa: ARG002 - one signature for all scores
         """Returns the mean."""
@@ -209,6 +209,8 @@ class Greedy(Score):
 
 class Thompson(Score):
     """mean + width * std * z, with z drawn for each candidate on its own (equation 7 of the paper)."""
+
+    knows_propensities = True
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
         """Returns one score for each candidate."""
@@ -231,7 +233,7 @@ class Thompson(Score):
 class JointThompson(Score):
     """mean + width * a joint draw of the candidates from the posterior."""
 
-    is_joint = True
+    is_joint = knows_propensities = True
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
         """Returns one score for each candidate."""
@@ -261,6 +263,8 @@ class JointThompson(Score):
 class Uniform(Score):
     """Random numbers: every candidate is as likely as the others."""
 
+    knows_propensities = True
+
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:  # noqa: ARG002 - one signature for all scores
         """Returns a draw for each candidate."""
         return np.asarray(context["draws"].normals(context["number"], len(mean)))
@@ -273,6 +277,8 @@ class Uniform(Score):
 
 class EpsilonGreedy(Score):
     """The mean, or with probability `width` random numbers."""
+
+    knows_propensities = True
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:  # noqa: ARG002 - one signature for all scores
         """Returns the means, or a draw for each candidate."""
@@ -345,11 +351,6 @@ class FunctionScore(Score):
     """A function as a score. It may use its draws in any way, so its propensities are not known."""
 
     function: ScoreFunction
-
-    @property
-    def knows_propensities(self) -> bool:  # type: ignore[override]
-        """Never."""
-        return False
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
         """Returns what the function gives."""

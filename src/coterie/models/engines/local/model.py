@@ -4,15 +4,15 @@
 
 (`trend.py` has the features F.) All rewards condition z; given z, rewards of different blocks are independent, a block
 being some of a user's rows: a partially independent conditional. A decision takes the user's rows, then those of the
-users around that covary most with its candidates, and krigs the residual from them exactly, given z:
+users around that covary most with its candidates, and conditions the residual on them exactly, given z:
 
     mean = F z + r' Q^-1 (y - F_near z),   variance = residual's + h' Cov(z) h,   h = F - F_near' Q^-1 r
 
 with Q the residual's covariance of the near rows plus noise and r that with the candidates. So while there are no more
 rows than are near, it is the exact posterior; beyond, given the trend, leaving rows out of the residual makes a belief
 wider, never narrower. A decision costs near^3 / 3 + near^2 features + candidates features^2 multiply-adds and 4 near
-candidates values of the arm kernel, a reward features^2: neither depends on how many users, arms or rewards there are,
-but for the search for who is near.
+candidates values of the arm kernel, a reward block^2 features + features^2: neither depends on how many users, arms or
+rewards there are, but for the search for who is near.
 
 The trend is chosen by the reward that makes more rows than are near, and by every rebuild: a fit of `auto-*` makes a
 new model beside the decisions, so that its trend follows the rewards at no cost to a call.
@@ -47,12 +47,12 @@ class _Near(NamedTuple):
 
     Attributes:
         mean: Of each arm.
-        cross: h, a row for each arm; nothing without a trend.
+        loadings: h, a row for each arm; nothing without a trend.
         residual: The residual's covariance of the arms, given the rows; or only its diagonal.
     """
 
     mean: Array
-    cross: Array
+    loadings: Array
     residual: Array
 
 
@@ -63,13 +63,13 @@ class _Information(NamedTuple):
         precision: P, the prior's included.
         moment: m.
         log_det: Of the rows' covariance given the weights.
-        surprise: y' S^-1 y with that covariance S.
+        quadratic: y' S^-1 y with that covariance S.
     """
 
     precision: Array
     moment: Array
     log_det: float
-    surprise: float
+    quadratic: float
 
 
 class LocalModel(ConditionedModel):
@@ -90,7 +90,7 @@ class LocalModel(ConditionedModel):
     """
 
     engine = "local"
-    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
+    mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
     kernel: OnPool
 
@@ -145,13 +145,13 @@ class LocalModel(ConditionedModel):
             *(self._choose_trend() if self._users.size > self.near_rows else self._all_together())
         )
 
-    def _sums(self, log_det: float, surprise: float) -> tuple[float, float]:
+    def _sums(self, log_det: float, quadratic: float) -> tuple[float, float]:
         """Returns information gain and log evidence from those of the rows' means."""
         history, counts, noise = self.history, self._counts.values, self.noise_var
         gain = log_det - float(np.log(noise / counts).sum())
         within = (float(counts.sum()) - len(counts)) * (LOG_2PI + log(noise))
         within += float(np.log(counts).sum()) + float(np.sum(history.scatters)) / noise
-        return gain, -0.5 * (surprise + log_det + len(counts) * LOG_2PI + within)
+        return gain, -0.5 * (quadratic + log_det + len(counts) * LOG_2PI + within)
 
     def _remember(self, users: Index, arms: Index, counts: Array, means: Array) -> None:
         """Adds rows, without conditioning on them."""
@@ -181,7 +181,7 @@ class LocalModel(ConditionedModel):
         self._cov = _inverse(factor)
         self._mean = self._cov @ known.moment
         log_det = known.log_det + log_det_of_factor(factor)
-        return log_det, known.surprise - float(known.moment @ self._mean)
+        return log_det, known.quadratic - float(known.moment @ self._mean)
 
     def _information(self) -> "_Information":
         """Returns what all rows say of the trend's weights, blocks being independent given these."""
@@ -250,9 +250,9 @@ class LocalModel(ConditionedModel):
     def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
         """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
         noise = self.noise_var / weight
-        variance, surprise = self._condition_on(user, int(arm), reward, noise)
+        variance, innovation = self._condition_on(user, int(arm), reward, noise)
         self._info_gain += log(variance / noise)
-        self._log_likelihood -= 0.5 * (surprise * surprise / variance + log(variance / noise))
+        self._log_likelihood -= 0.5 * (innovation * innovation / variance + log(variance / noise))
         self._log_likelihood -= 0.5 * (log(self.noise_var) + LOG_2PI) * weight
         key = self.kernel.key(user, arm)
         known = self.history.rows.get(key)
@@ -281,7 +281,7 @@ class LocalModel(ConditionedModel):
         self._n_rows[user] += 1
 
     def _condition_on(self, user: int, arm: int, reward: float, noise: float) -> tuple[float, float]:
-        """Conditions the trend on a reward; returns its predictive variance, noise included, and its surprise.
+        """Conditions the trend on a reward; returns its predictive variance, noise included, and its innovation.
 
         The residual of the reward is predicted from the rows of its block, which the weights know already.
         """
@@ -291,7 +291,7 @@ class LocalModel(ConditionedModel):
             return float(std[0]) ** 2 + noise, reward - float(mean[0])
         at = self._features(user, one)[0]
         variance = self.kernel.user_variance(user) * float(self.kernel.arm_diag(one)[0]) - float(at @ at)
-        rows, surprise = self._block_of(user, arm), reward
+        rows, innovation = self._block_of(user, arm), reward
         if len(rows):
             known = self._features_of(rows)
             cross = (
@@ -301,7 +301,7 @@ class LocalModel(ConditionedModel):
             both = solve_lower(factor, np.column_stack([cross, self._means.values[rows]]))
             weights = solve_lower(factor, np.eye(len(rows))).T @ both[:, 0]
             variance -= float(both[:, 0] @ both[:, 0])
-            surprise -= float(both[:, 0] @ both[:, 1])
+            innovation -= float(both[:, 0] @ both[:, 1])
             at = at - weights @ known
         variance = max(variance, 0.0) + noise
         moved = self._cov @ at
@@ -310,10 +310,10 @@ class LocalModel(ConditionedModel):
             raise FactorisationError(
                 "the variance of a reward is not a number", "kernel values are finite", "Check the arm's features"
             )
-        surprise -= float(at @ self._mean)
-        self._mean = self._mean + moved * (surprise / total)
+        innovation -= float(at @ self._mean)
+        self._mean = self._mean + moved * (innovation / total)
         self._cov = blas.dger(-1 / total, moved, moved, a=self._cov.T, overwrite_a=1).T  # symmetric: in place
-        return total, surprise
+        return total, innovation
 
     def _block_of(self, user: int, arm: int) -> Index:
         """Returns the rows of the block that a pair belongs to: where it is already, or the user's last, with room."""
@@ -335,7 +335,7 @@ class LocalModel(ConditionedModel):
         near = self._near(user, arms, jointly=False)
         variance = near.residual
         if self._trend is not None:
-            variance = variance + np.einsum("ij,ij->i", near.cross @ self._cov, near.cross)
+            variance = variance + np.einsum("ij,ij->i", near.loadings @ self._cov, near.loadings)
         return near.mean, np.sqrt(np.maximum(variance, 0.0))
 
     def read_covariance(self, user: int, arms: Any) -> Array:
@@ -343,7 +343,7 @@ class LocalModel(ConditionedModel):
         near = self._near(user, arms, jointly=True)
         if self._trend is None:
             return near.residual
-        return np.asarray(near.residual + near.cross @ self._cov @ near.cross.T)
+        return np.asarray(near.residual + near.loadings @ self._cov @ near.loadings.T)
 
     def _near(self, user: int, arms: Index, *, jointly: bool) -> _Near:
         """Returns what the rows near a user say of some of their arms, given the trend's weights."""
@@ -427,12 +427,12 @@ class LocalModel(ConditionedModel):
         return max(
             gap_of_matrices(self._cov @ known.precision, np.eye(self._trend.size)),
             gap(self._cov @ known.moment, self._mean),
-            self._gap_of_sums(log_det, known.surprise - float(known.moment @ self._mean)),
+            self._gap_of_sums(log_det, known.quadratic - float(known.moment @ self._mean)),
         )
 
-    def _gap_of_sums(self, log_det: float, surprise: float) -> float:
+    def _gap_of_sums(self, log_det: float, quadratic: float) -> float:
         """Returns how far the running sums are from those of the rows' means."""
-        gain, evidence = self._sums(log_det, surprise)
+        gain, evidence = self._sums(log_det, quadratic)
         of_gain, of_evidence = gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, log_det)
         return max(of_gain, of_evidence)
 

@@ -26,9 +26,9 @@ from coterie.models.engines.sparse.variance_bounds import VarianceBounds
 from coterie.models.history import History
 from coterie.models.requirements import require_graph
 
-USERS_A_REWARD = 20  # a solve for all users takes as long as this many rewards of theirs one by one
-HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0
-COARSE = 0.02
+USERS_A_REWARD = 20  # one reward learned by itself costs as much as this many users in a solve for all of them
+HANDFUL, FINER_MEANS, FINER_STDS = 200, 20.0, 100.0  # up to so many users, means and stds are so much more accurate
+COARSE = 0.02  # of a row's size, the largest residual that the first pushes of a reward leave
 STALE_SHARE = 4.0  # times the accuracy, of the trace
 
 
@@ -65,7 +65,7 @@ class SparseModel(ConditionedModel):
 
     engine = "sparse"
     can_fit = certifies = follows_graph = has_cheap_means = True
-    near = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
+    mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
     limits: ClassVar[Limits] = LIMITS
     kernel: GraphKernel

@@ -41,8 +41,8 @@ class DeflationStep(NamedTuple):
 class Deflation:
     """When to move all users' weights along the null vector, and how far.
 
-    A step is due once pushes have cost eight times as much, where it does not exceed half the work of one solve: on a
-    graph so large that it does, what users have in common is little beside what they have not.
+    A step is due once pushes have cost eight times as much, if it takes at most half of the work that is left to the
+    call: on a graph so large that it never does, what users have in common is little beside what they have not.
 
     Attributes:
         work_since: The work of pushes since the last step.
@@ -96,7 +96,8 @@ class PosteriorWeights:
     The threshold is so small that residuals below it move the mean of 99 in 100 users by no more than `eps` of their
     prior std, of which 1 / sqrt(degree + ridge) is a lower bound. The prior std of a hub is far smaller than others':
     held to it everybody would pay for the hub. In units of reward its mean is off by half more than others' at most.
-    It is measured again whenever there are more than twice as many users as then; among few after each change of graph.
+    The threshold is measured again when there are more than twice as many users as then, and among few users after each
+    change of the graph.
     """
 
     def __init__(self, kernel: GraphKernel, eps: float, limits: Limits) -> None:
