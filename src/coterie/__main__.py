@@ -228,6 +228,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except CoterieError as error:
         print(f"coterie: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read what we print has had enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except OSError as error:
         print(f"coterie: {error.filename or 'a file'}: {error.strerror or error}", file=sys.stderr)
         return 2
@@ -339,7 +342,7 @@ _COMMANDS: dict[str, tuple[Callable[[Commands], object], Callable[[argparse.Name
     "plot": (partial(_add_again, name="plot", text="draw the figures of a result again"), _plot),
     "report": (partial(_add_again, name="report", text="write the report of a result again"), _report),
     "studies": (partial(_add_plain, name="studies", text="list the studies that come with Coterie"), _studies),
-    "policies": (partial(_add_plain, name="policies", text="list the policies that make_policy knows"), _policies),
+    "policies": (partial(_add_plain, name="policies", text="list the policies"), _policies),
     "warmup": (
         partial(_add_plain, name="warmup", text="compile engine 'sparse' now, once on this machine (extra 'scale')"),
         _warmup,

@@ -140,7 +140,7 @@ def test_a_decision_that_nobody_saw_is_not_kept(tables: Path, where: str) -> Non
     [
         (["decide", "shop/bandit.coterie", "zoe"], "user 'zoe' is unknown; users are 'ana', 'bo', 'cy'"),
         (["decide", "shop/bandit.coterie", "ana", "s3"], "arm 's3' is unknown"),
-        (["decide", "shop/app.py", "ana"], "it is not a file that Coterie saved"),
+        (["decide", "shop/app.py", "ana"], "is not a file that Coterie saved"),
         (["decide", "nowhere", "ana"], "No such file or directory"),
         (["reward", "shop/bandit.coterie", "0", "1"], "decision 0 is unknown; no decision was made yet"),
         (["reward", "shop/bandit.coterie", "0", "nan"], "reward is nan"),

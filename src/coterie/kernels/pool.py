@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, LEAST_SPREAD, SPREAD_RULE, ArmId, Array
-from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, listed, or_similar
+from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, counted, listed, or_similar
 
 RESCALE = "Measure it from another origin or in another unit"
 
@@ -75,8 +75,7 @@ def as_rows(features: Any, *, what: str) -> Array:
     try:
         given = np.asarray(features)
     except ValueError:
-        rule = "every arm has the same number of features"
-        raise DimensionError(f"the {what} have rows of different lengths", rule, "Fill in what is missing") from None
+        raise _of_different_lengths(features, what) from None
     if given.dtype.kind not in "biuf":
         rule = "a row of finite numbers for each arm"
         raise ArmError(f"the {what} are of type {given.dtype}", rule, "Encode text and categories as numbers")
@@ -84,11 +83,22 @@ def as_rows(features: Any, *, what: str) -> Array:
     if rows.ndim != 2 or rows.shape[0] == 0 or rows.shape[1] == 0:
         raise DimensionError(
             f"the {what} have shape {rows.shape}",
-            "the shape is (number of arms, dimension)",
+            "the shape is (number of arms, dimension), neither of them 0",
             "Pass one row for each arm",
         )
     rows.flags.writeable = False
     return rows
+
+
+def _of_different_lengths(features: Any, what: str) -> DimensionError:
+    """Returns the error that names the first row that has not as many features as the first."""
+    sizes = [np.size(row) for row in features]
+    odd = next((row for row, size in enumerate(sizes) if size != sizes[0]), None)
+    if odd is None:
+        where = f"the {what} have rows of different shapes"
+    else:
+        where = f"row {odd} of the {what} has {counted(sizes[odd], 'number')}, and row 0 has {sizes[0]}"
+    return DimensionError(where, "every arm has the same number of features", "Give every arm the same features")
 
 
 def check_range(

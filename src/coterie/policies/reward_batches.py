@@ -53,7 +53,7 @@ class Gathered:
         odd = np.flatnonzero((rows < 0) | (columns < 0) | ~(np.abs(values) <= LARGEST_REWARD))
         if odd.size:
             first = int(odd[0])
-            raise self._wrong(self.n_rows + first, users[first], arms[first], float(values[first]))
+            raise self._wrong(self.n_rows + first, users[first], arms[first], _as_ids(rewards)[first])
         self._parts.append((rows, columns, values))
         self.n_rows += len(values)
         self._n_waiting += len(values)
@@ -84,12 +84,16 @@ class Gathered:
         del users, arms, values, more
         self._kept = collapsed(both, len(self._arms))
 
-    def _wrong(self, row: int, user: Any, arm: Any, value: float) -> CoterieError:
+    def _wrong(self, row: int, user: Any, arm: Any, value: Any) -> CoterieError:
         remedy = "Mend or drop that row; nothing was learned"
         if _place(user, self._users) < 0:
-            return UnknownUserError(f"row {row}: user {user!r} is not in the graph", "users are those of it", remedy)
+            return UnknownUserError(
+                f"row {row}: user {user!r} is not in the graph", "rewards are of users in the graph", remedy
+            )
         if _place(arm, self._arms) < 0:
-            return UnknownArmError(f"row {row}: arm {arm!r} is not in the pool", "arms are those of it", remedy)
+            return UnknownArmError(
+                f"row {row}: arm {arm!r} is not in the pool", "rewards are of arms in the pool", remedy
+            )
         return RewardError(f"row {row}: the reward is {value!r}", REWARD_RULE, remedy)
 
 

@@ -281,6 +281,9 @@ class Bandit:
         Thompson sampling, uniform or epsilon-greedy choices, and with a width or a score of your own.
         """
         asked = as_list("users", users)
+        if isinstance(candidates, Mapping):
+            what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "all users choose among the same"
+            raise CandidatesError(what, rule, "Pass a list of arms, or call decide for each user")
         for user in asked:
             self.graph.index_of(user)  # all are known before any decision is made
         rows, shown = self._shown(candidates)
@@ -570,7 +573,7 @@ class Bandit:
         twice = [arm for arm in new.ids if arm in self.arms.index]
         if twice:
             raise ParameterError(
-                f"arms {listed(twice)} are there already", "new arms have new ids", "Use update_features"
+                f"there are arms {listed(twice)} already", "new arms have new ids", "Use update_features"
             )
         self._change(arms=with_arms(self.arms, new))
 

@@ -82,7 +82,7 @@ def test_an_unknown_arm_is_named_with_those_that_exist(arm: Any) -> None:
         ([[-np.inf]], None, ArmError, "feature 0 of arm 0 is -inf"),
         ([[1.0, 2.0], [3.0, -1e200]], ["a", "b"], ArmError, "feature 1 of arm 'b' is -1e+200; a feature is a finite"),
         ([["tea"]], None, ArmError, "type <U3"),
-        ([[1.0, 2.0], [3.0]], None, DimensionError, "different lengths"),
+        ([[1.0, 2.0], [3.0]], None, DimensionError, "row 1 of the features of the pool has 1 number, and row 0 has 2"),
         ([[None, object()]], None, ArmError, "type object"),
         ([["1"], ["2"]], None, ArmError, "type <U1"),
         ([[1j]], None, ArmError, "type complex128"),

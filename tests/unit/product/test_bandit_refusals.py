@@ -1,5 +1,6 @@
 """A call that is refused or fails changes nothing, is told in a typed error, and leaves the journal whole."""
 
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
@@ -380,3 +381,23 @@ def test_a_reward_replaced_before_the_first_fit_leaves_no_trace(policy: str) -> 
     other.learn(1, "b", 2.0)
     for user in (0, 1, 4):
         np.testing.assert_allclose(list(bandit.predict(user).values()), list(other.predict(user).values()), atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (
+            lambda bandit: bandit.add_arms({"ska": [1.0, 2.0, 3.0]}),
+            "arm 'ska' has 3 features; the arms that are there have 2",
+        ),
+        (lambda bandit: bandit.fit([("ana", "a", "1")]), "row 0: the reward is '1'"),
+        (lambda bandit: bandit.decide_many(["ana"], {"ana": ["a"]}), "call decide for each user"),
+        (lambda bandit: bandit.add_user(True), "id True is of type bool"),
+        (lambda bandit: bandit.add_user(("bo", 7)), "is of type tuple"),
+    ],
+)
+def test_what_newcomers_try_is_named(call: Any, words: str) -> None:
+    graph = ct.UserGraph.from_edges([("ana", "bo")])
+    bandit = ct.Bandit(graph=graph, arms={"a": [0.0, 1.0], "b": [1.0, 0.0]})
+    with pytest.raises(CoterieError, match=re.escape(words)):
+        call(bandit)

@@ -64,7 +64,7 @@ def test_an_edge_that_goes_leaves_what_was_learned(policy: str) -> None:
     np.testing.assert_allclose(beliefs(bandit), before, atol=1e-9)
     after = bandit._learned.policy.hyperparameters()
     if kept is not None and after is not None:
-        assert after["scale"] == pytest.approx(kept["scale"])
+        assert after["log_scale"] == pytest.approx(kept["log_scale"])
         assert after["fits"] == kept["fits"]
 
 

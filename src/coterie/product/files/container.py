@@ -160,7 +160,8 @@ def _as_laid_out(array: Any) -> memoryview:
 def _content(path: Path, file: BufferedReader) -> Content:
     start = file.read(FIXED.size)
     if len(start) < FIXED.size or not start.startswith(MAGIC):
-        raise broken(path, "it is not a file that Coterie saved")
+        what, rule = f"{str(path)!r} is not a file that Coterie saved", "a bandit is loaded from such a file"
+        raise SavedFileError(what, rule, "Check the path, or use a backup")
     _, version, checksum, length = FIXED.unpack(start)
     if version > VERSION:
         raise SavedFileError(

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import FEATURE_RULE, ArmId, Array
-from coterie.errors import ArmError, CandidatesError, DuplicateIdError, InputError, listed
+from coterie.errors import ArmError, CandidatesError, DimensionError, DuplicateIdError, InputError, counted, listed
 from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
 from coterie.product.inputs.ids import ID_RULE
@@ -65,8 +65,15 @@ def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
         >>> with_arms(pool, as_arm_pool({"cola": {"sweet": 1, "hot": 0}})).features
         array([[1., 0.], [0., 1.]])
     """
+    order = _order(arms.feature_names, new)
+    if len(order) != arms.dimension:
+        what, rule = (
+            f"arm {new.ids[0]!r} has {counted(len(order), 'feature')}",
+            f"the arms that are there have {arms.dimension}",
+        )
+        raise DimensionError(what, rule, "Give every arm the same features")
     features = dict(zip(arms.ids, arms.features, strict=True))
-    features |= dict(zip(new.ids, new.features[:, _order(arms.feature_names, new)], strict=True))
+    features |= dict(zip(new.ids, new.features[:, order], strict=True))
     return ArmPool(list(features.values()), ids=list(features), feature_names=arms.feature_names)
 
 

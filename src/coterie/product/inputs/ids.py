@@ -20,8 +20,8 @@ def check_ids(ids: Iterable[Any]) -> None:
         coterie.errors.InputError: id ('bo', 7) is of type tuple; ids are texts (str) or whole numbers (int). Use ...
     """
     given = list(ids)
-    odd = tuple(kind for kind in set(map(type, given)) if not issubclass(kind, str | int | np.integer))
+    odd = {kind for kind in set(map(type, given)) if not issubclass(kind, str | int | np.integer) or kind is bool}
     if odd:
-        first = next(each for each in given if isinstance(each, odd))
+        first = next(each for each in given if type(each) in odd)
         what, remedy = f"id {first!r} is of type {type(first).__name__}", "Use such an id: others cannot be saved"
         raise InputError(what, ID_RULE, remedy)

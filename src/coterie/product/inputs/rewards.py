@@ -87,7 +87,9 @@ def _of_iterable(source: Iterable[Any], names: tuple[str, ...], size: int) -> It
     rows: list[Any] = []
     for each in source:
         batch = _of_batch(each, names)
-        is_row = batch[-1] is None or isinstance(batch[-1], Real)
+        is_row = batch[-1] is None or isinstance(
+            batch[-1], Real | str | bytes
+        )  # a text is no reward: it is named later
         is_row = is_row and not isinstance(each, list) and not isinstance(source, tuple)
         if is_row:
             rows.append(batch)

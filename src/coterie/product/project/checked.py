@@ -82,9 +82,11 @@ def _with_header(table: Table, header: bool | None) -> Table:
 def _is_header(table: Table) -> bool:
     number, cells = table.rows[0]
     below = {cell for _, others in table.rows[1:] for cell in others[:2]}
-    if below & set(cells[:2]) or not below or "" in cells:
+    if below & set(cells[:2]) or "" in cells:
         return False
     named = all(set(cell.casefold().replace(" ", "_").split("_")) <= HEADERS for cell in cells[:2])
+    if not below:
+        return named
     if named or (len(cells) == 3 and cells[2].isidentifier() and cells[2].casefold() not in NO_WEIGHT):
         return True
     raise table.wrong(
@@ -158,7 +160,7 @@ def _check_names(table: Table) -> None:
     for column, name in enumerate(names[1:], start=1):
         if not name or name in names[:column]:
             problem = f"{table.path.name}, column {column + 1}: the name is {name!r}"
-            raise table.error(problem, "every feature has a name of its own", "Name it")
+            raise table.error(problem, "every feature has a name of its own", "Rename it")
 
 
 def _example(width: int) -> str:

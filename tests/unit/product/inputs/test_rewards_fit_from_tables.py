@@ -118,7 +118,7 @@ def test_whole_numbers_are_ids_too() -> None:
         ("user", [1], UnknownUserError, r"row 210: user \[1\]"),
         ("arm", "beer", UnknownArmError, "row 210: arm 'beer'"),
         ("reward", float("nan"), RewardError, "row 210: the reward is nan"),
-        ("reward", None, RewardError, "row 210: the reward is nan"),
+        ("reward", None, RewardError, "row 210: the reward is None"),
         ("reward", 1e300, RewardError, "row 210: the reward is 1e"),
         ("reward", {}, RewardError, "the rewards from row 100 on are object"),
     ],
