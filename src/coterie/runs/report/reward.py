@@ -206,18 +206,20 @@ def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
             return f"the graph helped {policy}: {rates} ({size})"
         case -1:
             return f"the graph hurt {policy}: {rates} ({size})"
+        case _ if found.gap.interval is None:
+            return f"whether the graph helped {policy} cannot be told yet: {rates} ({size})"
         case _:
             return f"the graph made no difference to {policy} beyond chance: {rates} ({size})"
 
 
 def direction(gap: TrialMean) -> int:
-    """Returns 1 if more, -1 if less, 0 if it may be chance; with too few trials for an interval, the sign.
+    """Returns 1 if more, -1 if less, 0 if it may be chance, as anything may with too few trials for an interval.
 
     Examples:
         >>> direction(TrialMean(mean=0.1, std_err=0.1, interval=(-0.1, 0.3), n_trials=5))
         0
     """
-    low, high = gap.interval or (gap.mean, gap.mean)
+    low, high = gap.interval or (0.0, 0.0)
     return int(low > 0) - int(high < 0)
 
 

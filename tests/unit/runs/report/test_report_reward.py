@@ -155,6 +155,15 @@ def test_one_trial_is_too_few_and_a_quick_or_unfinished_run_says_so() -> None:
     assert "Unfinished: 30 of 60 runs are missing." in answer(replace(whole, logs=lost))
 
 
+@pytest.mark.parametrize("other", [0.01, 0.9])
+def test_with_too_few_trials_the_graph_neither_helped_nor_hurt(other: float) -> None:
+    found = results({**HELPS, "auto, none": other}, trials=1)
+    said = sentence(found, uniform(found))
+    assert "whether the graph helped auto-ucb cannot be told yet: 0.4" in said
+    assert "1 trial, too few to say whether by chance" in said
+    assert not any(words in said for words in ("the graph helped auto-ucb:", "hurt", "most for", "so that"))
+
+
 def test_pairs_are_pairs_of_the_same_rounds() -> None:
     found = uniform(results())
     first = gain(found, "auto-ucb", "auto, none")
