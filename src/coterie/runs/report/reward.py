@@ -1,7 +1,7 @@
 """What a study on logs says, in numbers and in words: what the graph added, by how much, and for whom."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from coterie.runs.results import LogResults, Results
 
 WINDOWS = 20
 FEWEST_ROUNDS = 200  # for a point of the curve by visits: a rate of 0.2 is then known to 0.03
+SAME_LOG = "All trials of a replay read the same log, so no interval is known; `coterie evaluate` gives intervals."
 CONTROLS = {"permuted": "with users permuted", "rewired": "rewired"}
 BLIND = frozenset(
     {
@@ -30,7 +31,7 @@ class Gain:
     Attributes:
         mine: The mean reward of the one.
         other: That of the other.
-        gap: Their difference, paired by trial.
+        gap: Their difference, paired by trial; without an interval in a replay.
     """
 
     mine: float
@@ -45,7 +46,13 @@ class Gain:
 
 def rate(world: LogResults, policy: str) -> TrialMean:
     """Returns the mean reward of a round."""
-    return trial_means(world.means(policy)[None])[0]
+    return _over_trials(world, world.means(policy))
+
+
+def _over_trials(world: LogResults, samples: Array) -> TrialMean:
+    """Returns a mean over trials; those of a replay read the same log, and do not show how uncertain it is."""
+    (found,) = trial_means(samples[None])
+    return replace(found, std_err=None, interval=None) if world.replays else found
 
 
 def by_rate(world: LogResults) -> list[str]:
@@ -65,7 +72,7 @@ def gain_where(world: LogResults, policy: str, other: str, where: Callable[[int]
         return None
     pair = np.array([[_mean(world.rewards[each][trial][where(trial)]) for trial in trials] for each in (policy, other)])
     mine, theirs = pair.mean(axis=1)
-    return Gain(mine=float(mine), other=float(theirs), gap=trial_means((pair[0] - pair[1])[None])[0])
+    return Gain(mine=float(mine), other=float(theirs), gap=_over_trials(world, pair[0] - pair[1]))
 
 
 def _mean(rewards: Array) -> float:
@@ -184,8 +191,11 @@ def sentence(results: Results, world: LogResults) -> str:
     if alone is None or found is None:
         return f"{setting}: nobody can say, for {policy} did not play both with and without the graph."
     controls = _controls(results, world)
-    helped = f"{_helped(policy, found, controls)}{_other_graphs(controls, found)}{_whom(world, policy, alone, found)}"
-    return f"{setting}: {helped}.{_best(world, policy)}"
+    helped = (
+        f"{_helped(world, policy, found, controls)}{_other_graphs(controls, found)}{_whom(world, policy, alone, found)}"
+    )
+    why = f" {SAME_LOG}" if world.replays else ""
+    return f"{setting}: {helped}.{_best(world, policy)}{why}"
 
 
 def _best(world: LogResults, policy: str) -> str:
@@ -196,9 +206,9 @@ def _best(world: LogResults, policy: str) -> str:
     return f" The best was {best}, {rate(world, best).mean:.3f} a round."
 
 
-def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
+def _helped(world: LogResults, policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
     rates = f"{found.mine:.3f} a round with it and {found.other:.3f} without"
-    size = f"{found.gap.mean:+.3f}{_sure(found.gap)}, {found.ratio:.2f} times"
+    size = f"{found.gap.mean:+.3f}{'' if world.replays else _sure(found.gap)}, {found.ratio:.2f} times"
     match direction(found.gap):
         case 1 if "rewired" in controls and direction(controls["rewired"].gap) <= 0:
             return f"how many friends users have helped {policy}, not who they are: {rates} ({size})"
@@ -207,7 +217,8 @@ def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
         case -1:
             return f"the graph hurt {policy}: {rates} ({size})"
         case _ if found.gap.interval is None:
-            return f"whether the graph helped {policy} cannot be told yet: {rates} ({size})"
+            untold = "cannot be told here" if world.replays else "cannot be told yet"
+            return f"whether the graph helped {policy} {untold}: {rates} ({size})"
         case _:
             return f"the graph made no difference to {policy} beyond chance: {rates} ({size})"
 

@@ -164,6 +164,28 @@ def test_with_too_few_trials_the_graph_neither_helped_nor_hurt(other: float) -> 
     assert not any(words in said for words in ("the graph helped auto-ucb:", "hurt", "most for", "so that"))
 
 
+def test_trials_of_a_replay_give_no_interval_and_no_verdict() -> None:
+    made = results()
+    first = uniform(made)
+    found = replace(made, logs={"replay": replace(first, settings={**first.settings, "protocol": "replay"})})
+    said = answer(found)
+    assert "whether the graph helped auto-ucb cannot be told here: 0.39" in said
+    assert said.endswith(
+        "All trials of a replay read the same log, so no interval is known; `coterie evaluate` gives intervals."
+    )
+    assert not any(words in said for words in ("the graph helped auto-ucb:", "[", "too few", "most for"))
+    rates, by_degree, *_ = reward_tables(found)
+    row = dict(zip(rates.columns, rates.rows[0], strict=True))
+    assert row["a round"].endswith(" ± -")
+    assert row["against none"].endswith(" [-]")
+    assert "read the same log" in rates.note
+    assert "bootstrap" not in rates.note
+    assert all(row[4].endswith(" [-]") for row in by_degree.rows)
+    (summary,) = summary_of(found)["worlds"]
+    assert all(each["rate"]["std_err"] is None for each in summary["policies"])
+    assert summary["policies"][0]["against_none"]["gap"]["interval"] is None
+
+
 def test_pairs_are_pairs_of_the_same_rounds() -> None:
     found = uniform(results())
     first = gain(found, "auto-ucb", "auto, none")
