@@ -13,7 +13,7 @@ from coterie.runs.diagnosis.answers import (
     console_lines,
     evidence_words,
     homophily_words,
-    payoff_words,
+    payoff_section,
     suggestions,
     verdict,
 )
@@ -92,7 +92,7 @@ def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Sec
         shown = [pictures["features"]]
         yield Section(title=table.title, paragraphs=[DIMENSION], pictures=shown, tables=[table])
     if found.payoff is not None:
-        paragraphs = payoff_words(found.payoff, found.sizes["users"])
+        paragraphs = payoff_section(found, found.payoff)
         shown = [pictures["payoff"]]
         yield Section(title="When does the graph pay off?", paragraphs=paragraphs, pictures=shown)
 

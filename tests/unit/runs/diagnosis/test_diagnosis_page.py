@@ -155,6 +155,18 @@ def test_payoff_in_words(found: Diagnosis) -> None:
     assert "does not clearly pay off within 4 rounds a user" in verdict(replace(found, payoff=never))
 
 
+def test_without_clear_evidence_the_payoff_says_so_first(found: Diagnosis, tmp_path: Path) -> None:
+    assert found.kernel is not None
+    weak = replace(found, kernel=replace(found.kernel, fitted=replace(found.kernel.fitted, gains={"graph": 0.1})))
+    lines = list(console_lines(weak))
+    after = lines[lines.index("When does the graph pay off?") + 1]
+    assert after.startswith("There is no clear evidence for the graph. What follows is simulated as if")
+    assert "simulated" not in verdict(weak)
+    assert any("share of the graph" in line and "not clear, none fits about as well" in line for line in lines)
+    assert "no clear evidence for the graph" in write_diagnosis(weak, tmp_path, command="again").read_text()
+    assert not any("not clear, none" in line or "no clear evidence" in line for line in console_lines(found))
+
+
 def _lines(axes: Any) -> list[np.ndarray]:
     return [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
 
