@@ -34,7 +34,7 @@ def run_demo(*, out: Path, seed: int = 0, quick: bool = False) -> Path:
 def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: bool = True) -> Path:
     """Runs a study with progress, prints its tables, writes the report and returns its path."""
     console = _console()
-    rounds = sum(each.horizon * len(study.playing(each.name)) for each in study.worlds) * study.trials
+    rounds = sum(each.n_rounds * len(study.playing(each.name)) for each in study.worlds) * study.trials
     if study.tuning is not None:
         tried = {each.name: sum(map(len, study.grids(each.name).values())) for each in study.worlds}
         pilot = sum(min(study.tuning.horizon, each.horizon) * tried[each.name] for each in study.worlds)
