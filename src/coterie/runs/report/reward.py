@@ -114,17 +114,17 @@ def over_time(world: LogResults, policy: str) -> tuple[Array, Array]:
 def by_visit(world: LogResults, policy: str) -> tuple[Array, Array]:
     """Returns the numbers of visits from 1, and the mean reward at a user's visit of that number.
 
-    They end where too few rewards are known: a short replay may use no user's first visit at all.
+    Visits with too few rewards are left out: fewer than 200, or in a short log than half as many as the first visit
+    has. A short replay may use no user's first visit at all, and then has no curve.
     """
     trials = world.trials(policy)
     visits = np.concatenate([world.visits[trial] for trial in trials])
     rewards = np.concatenate([world.rewards[policy][trial] for trial in trials])
     known = ~np.isnan(rewards)
-    counts = np.bincount(visits[known])
-    few = np.flatnonzero(counts < max(min([FEWEST_ROUNDS, *counts[:1]]), 1))
-    last = int(few[0]) if len(few) else len(counts)
-    sums = np.bincount(visits[known], weights=rewards[known])
-    return np.arange(1.0, last + 1), sums[:last] / counts[:last]
+    counts = np.bincount(visits[known], minlength=1)
+    enough = np.flatnonzero((2 * counts >= min(2 * FEWEST_ROUNDS, counts[0])) & (counts > 0) & (counts[0] > 0))
+    sums = np.bincount(visits[known], weights=rewards[known], minlength=1)
+    return enough + 1.0, sums[enough] / counts[enough]
 
 
 def without_graph(results: Results, label: str) -> str | None:

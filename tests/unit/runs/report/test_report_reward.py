@@ -228,6 +228,15 @@ def test_a_replay_that_used_no_first_visit_has_no_curve_by_visits(unused: int) -
     assert len(numbers) == len(hits) == 0
 
 
+def test_a_visit_with_few_rewards_does_not_end_the_curve_by_visits() -> None:
+    visits = np.repeat([0, 1, 2, 3, 4], [20, 18, 9, 25, 3])
+    rewards = (visits == 3).astype(float)
+    short = replace(uniform(results()), visits={0: visits}, rewards={"random": {0: rewards}})
+    numbers, hits = by_visit(short, "random")
+    assert numbers.tolist() == [1, 2, 4]
+    assert hits.tolist() == [0, 0, 1]
+
+
 def test_the_best_without_a_graph_is_found() -> None:
     assert best_without_graph(results(), uniform(results())) == "auto, none"
 
