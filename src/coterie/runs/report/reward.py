@@ -124,7 +124,7 @@ def by_visit(world: LogResults, policy: str) -> tuple[Array, Array]:
     counts = np.bincount(visits[known], minlength=1)
     enough = np.flatnonzero((2 * counts >= min(2 * FEWEST_ROUNDS, counts[0])) & (counts > 0) & (counts[0] > 0))
     sums = np.bincount(visits[known], weights=rewards[known], minlength=1)
-    return enough + 1.0, sums[enough] / counts[enough]
+    return enough.astype(float) + 1.0, sums[enough] / counts[enough]
 
 
 def without_graph(results: Results, label: str) -> str | None:
