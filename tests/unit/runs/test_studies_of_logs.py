@@ -242,6 +242,7 @@ def test_a_replay_says_how_many_rows_were_used(tmp_path: Path) -> None:
     write_log(with_candidates(log), tmp_path / "log")
     study = find_study(str(tmp_path / "log"))
     assert [each.name for each in study.worlds] == ["replay"]  # nobody has ten positives
+    assert "left out, for no user with 10 positives" in study.title
     assert all(each.options.get("engine") in ("auto", None) for each in study.policies)
     few = replace(study, policies=tuple(each for each in study.policies if each.policy in ("popularity", "random")))
     few = replace(few, reference="popularity", trials=1)
@@ -269,6 +270,24 @@ def test_a_log_that_cannot_be_played_says_what_is_missing(tmp_path: Path) -> Non
     write_log(small_log(liked=4), tmp_path / "log")
     with pytest.raises(SettingError, match="has no candidates, and no user with 10 positives"):
         find_study(str(tmp_path / "log"))
+
+
+def test_a_small_log_with_candidates_is_replayed_and_one_without_names_the_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = small_log(n_arms=22, liked=11)  # of 22 arms everybody had 16, and 11 candidates are shown
+    write_log(with_candidates(small), tmp_path / "logged")
+    study = find_study(str(tmp_path / "logged"))
+    assert [each.name for each in study.worlds] == ["replay"]
+    assert study.title == (
+        "logged: would the graph have helped? (left out, for no user with 10 positives (least_positives) has 10 other "
+        "arms never had (n_candidates - 1): uniform, popularity)"
+    )
+    study.check()
+    write_log(small, tmp_path / "log")
+    assert main(["run", str(tmp_path / "log"), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "write a study file with a smaller least_positives or n_candidates (docs/studies.md)" in said
 
 
 def test_the_command_line_says_where_data_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
