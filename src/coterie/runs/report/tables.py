@@ -270,7 +270,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 
 
 def for_terminal(table: TextTable) -> Any:
-    """Returns a table for the terminal."""
+    """Returns a table for the terminal; what is too wide for it is wrapped, never cut."""
     with require_extra("lab", "a table"):
         from rich import box
         from rich import table as rich_table
@@ -283,7 +283,7 @@ def for_terminal(table: TextTable) -> Any:
         box=box.SIMPLE_HEAD,
     )
     for position, column in enumerate(table.columns):
-        shown.add_column(Text(column), justify="left" if position in table.words else "right")
+        shown.add_column(Text(column), justify="left" if position in table.words else "right", overflow="fold")
     for row in table.rows:
         shown.add_row(*map(Text, row))  # text, not markup: a label may hold brackets
     return shown
