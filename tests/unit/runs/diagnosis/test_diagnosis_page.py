@@ -289,6 +289,22 @@ def test_the_command_prints_writes_the_page_and_the_figures(
     assert json.loads(Path("figures.json").read_text())["log"]["name"] == "shop"
 
 
+def test_only_an_earlier_diagnosis_of_the_same_log_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = planted_log(n_users=20, each=5)
+    for name in ("a&b", "other"):
+        write_log(replace(log, arms=log.arm_ids), tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    given = ["--rewirings", "2", "--out", "page"]
+    assert [main(["diagnose", "a&b", *given]) for _ in range(2)] == [0, 0]
+    assert capsys.readouterr().out.count("The page, written again: page/report.html") == 1
+    before = Path("page/report.html").read_text()
+    assert main(["diagnose", "other", *given]) == 2
+    assert "'page' holds another report" in capsys.readouterr().err
+    assert Path("page/report.html").read_text() == before
+
+
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     log = planted_log(n_users=20, each=5)
     few = replace(log.events, user=log.events.user[:4], arm=log.events.arm[:4], reward=log.events.reward[:4])
