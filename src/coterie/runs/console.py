@@ -34,7 +34,7 @@ def run_demo(*, out: Path, seed: int = 0, quick: bool = False) -> Path:
 def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: bool = True) -> Path:
     """Runs a study with progress, prints its tables, writes the report and returns its path."""
     console = _console()
-    rounds = sum(each.horizon * len(study.playing(each.name)) for each in study.worlds) * study.trials
+    rounds = sum(each.n_rounds * len(study.playing(each.name)) for each in study.worlds) * study.trials
     if study.tuning is not None:
         tried = {each.name: sum(map(len, study.grids(each.name).values())) for each in study.worlds}
         pilot = sum(min(study.tuning.horizon, each.horizon) * tried[each.name] for each in study.worlds)
@@ -67,6 +67,16 @@ def duration(seconds: float) -> str:
     if seconds < 90:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.0f} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
+
+
+def seconds_left(passed: float, done: float, total: float) -> float:
+    """Returns how long the rest takes at this pace; sums of costs may end a rounding error above their total.
+
+    Examples:
+        >>> seconds_left(30.0, 1.0, 4.0), seconds_left(30.0, 4.0000001, 4.0), seconds_left(1.0, 0.0, 0.0)
+        (90.0, 0.0, 0.0)
+    """
+    return max(0.0, passed * (total / done - 1)) if done else 0.0  # what cannot run costs nothing
 
 
 def show(store: Store, *, tables: bool = True) -> Path:
@@ -148,7 +158,7 @@ def _progress(console: Any) -> Iterator[OnUnit]:
             what = str(unit)
             progress.update(task, completed=done, total=total, description=what)
             if not console.is_terminal:
-                rest = (monotonic() - start) * (total / done - 1) if done else 0.0  # what cannot run costs nothing
+                rest = seconds_left(monotonic() - start, done, total)
                 with suppress(BrokenPipeError):  # nobody reads any more; the work goes on
                     console.print(
                         f"{what} done, {left} to go, about {rest:.0f} s left", highlight=False, soft_wrap=True

@@ -125,7 +125,7 @@ def _trial_units(study: Study, store: Store) -> Iterator[Unit]:
             for policy in study.playing(world.name):
                 usual = {"round": world.round_seconds}
                 seconds = store.estimate(timed[world.name], policy.label) if world.name in timed else usual
-                yield Unit(world.name, number, policy.label, cost=_cost(world.horizon, seconds))
+                yield Unit(world.name, number, policy.label, cost=_cost(world.n_rounds, seconds))
 
 
 def timed_worlds(study: Study) -> dict[str, str]:

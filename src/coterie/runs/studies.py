@@ -7,7 +7,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from coterie.errors import SettingError, UnknownNameError, listed, or_similar
+from coterie.errors import ParameterError, SettingError, UnknownNameError, listed, or_similar
 from coterie.errors.extras import require_extra
 from coterie.logs import Log
 from coterie.policies.online import LEVELS
@@ -17,7 +17,7 @@ from coterie.runs.report.page import write_report
 from coterie.runs.results import Results, results_of
 from coterie.runs.store import Store
 from coterie.runs.study import Study, plain_name, read_study, study_from, title_of
-from coterie.runs.worlds import LogSettings, log_of
+from coterie.runs.worlds import LogSettings, log_of, log_settings, recorded_problem
 
 SMALL = 3000  # pairs of user and arm: up to so many, engine "auto" is left to choose, for a matrix over them is small
 FOUND_BY_HAND = "as on Last.fm"  # says of a policy that its settings were found on that log
@@ -59,19 +59,24 @@ def find_study(name: str) -> Study:
 
 
 def study_of_folder(folder: Path, like: Path) -> Study:
-    """Returns the study in the file `like` on the log in this folder; candidates that were logged are replayed too."""
+    """Returns the study in the file `like` on the log in this folder; candidates that were logged are replayed too.
+
+    Its title says which of that study's worlds this log is too small for.
+    """
     log = log_of("plain", str(folder))
     given = tomllib.loads(like.read_text(encoding="utf-8"))
     name = plain_name(folder.resolve().name) or "log"
     learners = given.get("learners", {}) if _pairs(log) > SMALL else {}
+    worlds, left_out = _worlds(log, folder, given["worlds"])
+    rest = f" (left out, for {_nobody(log)}: {', '.join(left_out)})" if left_out else ""
     return study_from(
         {
             **given,
             "name": name,
-            "title": f"{name}: would the graph have helped?",
+            "title": f"{name}: would the graph have helped?{rest}",
             "learners": learners,
             "policies": [_renamed(each) for each in given["policies"]],
-            "worlds": _worlds(log, folder, given["worlds"]),
+            "worlds": worlds,
         }
     )
 
@@ -83,25 +88,43 @@ def _renamed(policy: dict[str, Any]) -> dict[str, Any]:
     return {**policy, "label": f"{policy.get('label', policy['policy'])}, {FOUND_BY_HAND}"}
 
 
-def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Returns the worlds that this log can be: one positive among others, both ways, and what was logged."""
+def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[str]]:
+    """Returns the worlds that this log can be, one positive among others and what was logged; and what it cannot be."""
     here = {"data": "plain", "folder": str(folder)}
-    candidates = min(LogSettings().n_candidates, max(len(log.arm_ids) // 2, 2))
-    worlds = []
-    if can_ask_for_positives(log):
-        worlds += [{**each, **here, "n_candidates": candidates} for each in given]
+    asked = [{**each, **here, "n_candidates": _n_candidates(log)} for each in given]
+    worlds = [each for each in asked if _can_be(each)] if can_ask_for_positives(log) else []
+    left_out = [each["name"] for each in asked if each not in worlds]
     if log.events.candidates is not None:
         features = given[0]["online_features"]
         worlds.append({"name": "replay", "protocol": "replay", "online_features": features, **here})
     if not worlds:
-        least = LogSettings().least_positives
         raise SettingError(
-            f"the log in {str(folder)!r} has no candidates, and no user with {least} positives",
+            f"the log in {str(folder)!r} has no candidates, and {_nobody(log)}",
             "a study draws candidates around what users liked (a reward above 0), or replays those that were logged",
-            "Log candidates, or write a study file with fewer least_positives (docs/studies.md)",
+            "Log candidates, or write a study file with a smaller least_positives or n_candidates (docs/studies.md), "
+            "and run that",
             key="data",
         )
-    return worlds
+    return worlds, left_out
+
+
+def _n_candidates(log: Log) -> int:
+    return min(LogSettings().n_candidates, max(len(log.arm_ids) // 2, 2))
+
+
+def _can_be(world: dict[str, Any]) -> bool:
+    """Returns whether some user can come in this world."""
+    try:
+        recorded_problem(log_settings({key: value for key, value in world.items() if key != "name"}))
+    except ParameterError:
+        return False
+    return True
+
+
+def _nobody(log: Log) -> str:
+    """Returns in words whom a world of one positive among others would need."""
+    least, others = LogSettings().least_positives, _n_candidates(log) - 1
+    return f"no user with {least} positives (least_positives) has {others} other arms never had (n_candidates - 1)"
 
 
 def _pairs(log: Log) -> int:

@@ -145,6 +145,11 @@ class StudyWorld(ABC):
         return self.settings.horizon
 
     @property
+    def n_rounds(self) -> int:
+        """How many rounds are played; a replay ends with its log."""
+        return self.horizon
+
+    @property
     def round_seconds(self) -> float | None:
         """What a round of any policy takes, roughly; none where policies are timed first."""
         return None
@@ -228,6 +233,12 @@ class LogWorld(StudyWorld):
         """The log and what is shown of it."""
         held = self.settings
         return held.data, held.folder, held.protocol, held.n_candidates, held.online_features
+
+    @property
+    def n_rounds(self) -> int:
+        """How many rounds are played; a replay ends with its log, which is read for it."""
+        problem = recorded_problem(self.settings) if self.settings.protocol == "replay" else None
+        return min(self.horizon, len(problem)) if isinstance(problem, Replay) else self.horizon
 
     def check(self) -> None:
         """Reads the log."""

@@ -13,7 +13,7 @@ from coterie.errors import MemoryLimitError, SettingError
 from coterie.graphs import make_graph
 from coterie.kernels import ArmPool
 from coterie.logs import write_log
-from coterie.logs.log import Events, Ragged
+from coterie.logs.log import Events, Log, Ragged
 from coterie.runs import runner
 from coterie.runs.learners import make_suited
 from coterie.runs.results import results_of
@@ -22,7 +22,7 @@ from coterie.runs.store import Store, Unit, file_name
 from coterie.runs.studies import find_study, studies_folder
 from coterie.runs.study import Study, read_study, study_from
 from coterie.runs.trial import Trial
-from coterie.runs.worlds import LogSettings, log_settings
+from coterie.runs.worlds import LogSettings, LogWorld, log_settings
 from recorded import small_log
 
 POLICIES = [
@@ -218,15 +218,31 @@ def test_files_of_labels_never_meet() -> None:
     assert file_name("../x").count("/") == 0
 
 
+def with_candidates(log: Log) -> Log:
+    """Returns the log with three other candidates in each row."""
+    rng, arms = np.random.default_rng(0), np.arange(len(log.arm_ids))
+    shown = [[int(arm), *rng.permutation(np.delete(arms, arm))[:3].tolist()] for arm in log.events.arm]
+    columns: dict[str, Any] = {name: getattr(log.events, name) for name in ("user", "arm", "reward")}
+    return replace(log, events=Events(**columns, candidates=Ragged.of(shown)))
+
+
+def test_a_replay_has_as_many_rounds_as_its_log(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = small_log(n_arms=16, liked=6)
+    write_log(with_candidates(log), tmp_path / "log")
+    world = f'[[worlds]]\nprotocol = "replay"\ndata = "plain"\nfolder = "{tmp_path / "log"}"\n'
+    (tmp_path / "mine.toml").write_text(f'trials = 2\n{world}[[policies]]\npolicy = "random"\n')
+    assert main(["run", str(tmp_path / "mine.toml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 0
+    assert f"rounds {2 * len(log.events)} in all" in " ".join(capsys.readouterr().out.split())
+    short = LogSettings(protocol="replay", folder=str(tmp_path / "log"), horizon=7)
+    assert LogWorld(settings=short).n_rounds == 7
+
+
 def test_a_replay_says_how_many_rows_were_used(tmp_path: Path) -> None:
     log = small_log(n_arms=16, liked=6)
-    rng = np.random.default_rng(0)
-    shown = [[int(arm), *rng.permutation(np.delete(np.arange(16), arm))[:3].tolist()] for arm in log.events.arm]
-    columns: dict[str, Any] = {name: getattr(log.events, name) for name in ("user", "arm", "reward")}
-    logged = replace(log, events=Events(**columns, candidates=Ragged.of(shown)))
-    write_log(logged, tmp_path / "log")
+    write_log(with_candidates(log), tmp_path / "log")
     study = find_study(str(tmp_path / "log"))
     assert [each.name for each in study.worlds] == ["replay"]  # nobody has ten positives
+    assert "left out, for no user with 10 positives" in study.title
     assert all(each.options.get("engine") in ("auto", None) for each in study.policies)
     few = replace(study, policies=tuple(each for each in study.policies if each.policy in ("popularity", "random")))
     few = replace(few, reference="popularity", trials=1)
@@ -256,6 +272,24 @@ def test_a_log_that_cannot_be_played_says_what_is_missing(tmp_path: Path) -> Non
         find_study(str(tmp_path / "log"))
 
 
+def test_a_small_log_with_candidates_is_replayed_and_one_without_names_the_settings(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    small = small_log(n_arms=22, liked=11)  # of 22 arms everybody had 16, and 11 candidates are shown
+    write_log(with_candidates(small), tmp_path / "logged")
+    study = find_study(str(tmp_path / "logged"))
+    assert [each.name for each in study.worlds] == ["replay"]
+    assert study.title == (
+        "logged: would the graph have helped? (left out, for no user with 10 positives (least_positives) has 10 other "
+        "arms never had (n_candidates - 1): uniform, popularity)"
+    )
+    study.check()
+    write_log(small, tmp_path / "log")
+    assert main(["run", str(tmp_path / "log"), "--out", str(tmp_path / "out")]) == 2
+    said = capsys.readouterr().err
+    assert "write a study file with a smaller least_positives or n_candidates (docs/studies.md)" in said
+
+
 def test_the_command_line_says_where_data_is_missing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "lastfm", "--out", str(tmp_path / "a")]) == 2
     assert "coterie run NAME --data DIR" in capsys.readouterr().err
@@ -277,7 +311,7 @@ def test_the_command_line_runs_a_file_goes_on_and_says_it_again(
     told = " ".join(capsys.readouterr().out.split())
     assert "2 to play, about" in told
     assert "mine: trial 1, alone done" in told
-    assert "Others drawn uniformly: the graph" in told
+    assert "Others drawn uniformly: whether the graph helped gob-lin cannot be told yet" in told
     assert "too few to say whether by chance" in told
     assert (out / "report.html").exists()
     assert json.loads((out / "summary.json").read_text())["core_seconds"] > 0

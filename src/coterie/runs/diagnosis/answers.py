@@ -36,7 +36,7 @@ def verdict(found: "Diagnosis") -> str:
         return f"The graph {worth}: {friends}, and {rewards}{_when(found.payoff)}."
     rewards = "the rewards of the sample are explained as well without the graph"
     if any(each.name == "opinions" or (each.ratio or 0.0) >= FAINT for each in alike):
-        return f"The graph may help, not clearly: {friends}, but {rewards}{_when(found.payoff)}."
+        return f"The graph may help, not clearly: {friends}, but {rewards}."
     return f"There is {'little' if alike else 'no'} evidence for the graph: {friends}, and {rewards}."
 
 
@@ -139,8 +139,9 @@ def suggestions(kernel: "Kernel") -> list[tuple[str, str, str]]:
     """Returns name, value and meaning of each hyperparameter of the fitted kernel."""
     h = kernel.fitted.hyper
     shares = {name: f"{share:.0%}" for name, share in h.shares().items()}
+    unclear = "" if kernel.fitted.gains.get("graph", 0.0) > CLEAR else "; not clear, none fits about as well"
     along = [
-        ("share of the graph", shares["graph"], "of what users like, how much follows the graph"),
+        ("share of the graph", shares["graph"], f"of what users like, how much follows the graph{unclear}"),
         ("laplacian_ridge (rho)", f"{exp(h.ridge):.3g}", "the smaller, the farther users share along the graph"),
     ]
     return [
@@ -184,6 +185,18 @@ DIMENSION = (
 )
 
 
+UNCLEAR = (
+    "There is no clear evidence for the graph. What follows is simulated as if the fitted share of the graph were "
+    "true, and is no reason to use it."
+)
+
+
+def payoff_section(found: "Diagnosis", payoff: Payoff) -> list[str]:
+    """Returns when the graph pays off; before it, whether there is no clear evidence that it does anything."""
+    words = payoff_words(payoff, found.sizes["users"])
+    return words if (_gain(found, "graph") or 0.0) > CLEAR else [UNCLEAR, *words]
+
+
 def payoff_words(payoff: Payoff, n_users: int) -> list[str]:
     """Returns when the graph pays off, and what was simulated."""
     setting = (
@@ -212,4 +225,4 @@ def console_lines(found: "Diagnosis") -> Iterator[str]:
         yield from ("", "What the fitted kernel suggests")
         yield from (f"  {name:<22} {value:<10} {meaning}" for name, value, meaning in suggestions(found.kernel))
     if found.payoff is not None:
-        yield from ("", "When does the graph pay off?", *payoff_words(found.payoff, found.sizes["users"]))
+        yield from ("", "When does the graph pay off?", *payoff_section(found, found.payoff))

@@ -3,9 +3,11 @@
 import argparse
 import json
 from collections.abc import Callable, Iterator, Mapping
+from html import escape
 from pathlib import Path
 from typing import Any
 
+from coterie.errors import StoreError
 from coterie.errors.extras import require_extra
 from coterie.logs import read_log
 from coterie.runs.diagnosis.answers import (
@@ -13,7 +15,7 @@ from coterie.runs.diagnosis.answers import (
     console_lines,
     evidence_words,
     homophily_words,
-    payoff_words,
+    payoff_section,
     suggestions,
     verdict,
 )
@@ -34,7 +36,11 @@ def add_diagnose(commands: Any, *, natural: Callable[[str], int], positive: Call
         "hyperparameters they suggest, and when the graph pays off in simulated rounds. Some minutes.",
     )
     command.add_argument("folder", type=Path, metavar="DIR", help="a folder with edges, arms and events")
-    command.add_argument("--out", type=Path, help="folder of the page (default: diagnosis-NAME; written over)")
+    command.add_argument(
+        "--out",
+        type=Path,
+        help="folder of the page (default: diagnosis-NAME); an earlier diagnosis of the same log is written over",
+    )
     command.add_argument("--json", type=Path, metavar="FILE", help="write the figures as JSON too")
     command.add_argument("--rewirings", type=positive, help="of the graph (default: 99, fewer on large graphs)")
     command.add_argument("--rounds", type=positive, default=SIM_ROUNDS, help="to simulate (default: %(default)s)")
@@ -46,6 +52,8 @@ def run_diagnose(options: argparse.Namespace) -> int:
     with require_extra("lab", "the page"):
         import matplotlib  # noqa: F401 - missed now rather than after minutes
     name = options.folder.resolve().name
+    out = options.out or Path(f"diagnosis-{name}")
+    again = _is_written(out, name)
     found = diagnose(
         read_log(options.folder),
         name=name,
@@ -57,18 +65,35 @@ def run_diagnose(options: argparse.Namespace) -> int:
     print(*console_lines(found), sep="\n")
     rest = "" if options.rewirings is None else f" --rewirings {options.rewirings}"
     command = f"coterie diagnose {options.folder} --seed {options.seed} --rounds {options.rounds}{rest}"
-    page = write_diagnosis(found, options.out or Path(f"diagnosis-{name}"), command=command)
-    print(f"\nThe page: {page}  (open it in any browser)")
+    page = write_diagnosis(found, out, command=command)
+    print(f"\nThe page{', written again' if again else ''}: {page}  (open it in any browser)")
     if options.json is not None:
         options.json.write_text(json.dumps(found.figures(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return 0
 
 
+def _is_written(folder: Path, name: str) -> bool:
+    """Returns whether the folder holds the page of an earlier diagnosis of this log; raises if of anything else."""
+    page = folder / "report.html"
+    if not page.exists():
+        return False
+    if f"<title>{escape(_title(name))}</title>" not in page.read_text(encoding="utf-8", errors="replace"):
+        raise StoreError(
+            f"{str(folder)!r} holds another report",
+            f"only an earlier diagnosis of {name!r} is written over",
+            "Choose another --out",
+        )
+    return True
+
+
+def _title(name: str) -> str:
+    return f"Diagnosis of {name}: would the graph help?"
+
+
 def write_diagnosis(found: Diagnosis, folder: Path, *, command: str) -> Path:
     """Returns the path of folder/report.html, written with its pictures beside it in folder/figures."""
-    title = f"Diagnosis of {found.name}: would the graph help?"
     sections = [*_sections(found, draw_diagnosis(found, folder / "figures")), _log(found, command)]
-    return write_page(folder / "report.html", title=title, answer=verdict(found), sections=sections)
+    return write_page(folder / "report.html", title=_title(found.name), answer=verdict(found), sections=sections)
 
 
 def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Section]:
@@ -92,7 +117,7 @@ def _sections(found: Diagnosis, pictures: Mapping[str, Picture]) -> Iterator[Sec
         shown = [pictures["features"]]
         yield Section(title=table.title, paragraphs=[DIMENSION], pictures=shown, tables=[table])
     if found.payoff is not None:
-        paragraphs = payoff_words(found.payoff, found.sizes["users"])
+        paragraphs = payoff_section(found, found.payoff)
         shown = [pictures["payoff"]]
         yield Section(title="When does the graph pay off?", paragraphs=paragraphs, pictures=shown)
 

@@ -1,7 +1,7 @@
 """What a study on logs says, in numbers and in words: what the graph added, by how much, and for whom."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from coterie.runs.results import LogResults, Results
 
 WINDOWS = 20
 FEWEST_ROUNDS = 200  # for a point of the curve by visits: a rate of 0.2 is then known to 0.03
+SAME_LOG = "All trials of a replay read the same log, so no interval is known; `coterie evaluate` gives intervals."
 CONTROLS = {"permuted": "with users permuted", "rewired": "rewired"}
 BLIND = frozenset(
     {
@@ -30,7 +31,7 @@ class Gain:
     Attributes:
         mine: The mean reward of the one.
         other: That of the other.
-        gap: Their difference, paired by trial.
+        gap: Their difference, paired by trial; without an interval in a replay.
     """
 
     mine: float
@@ -45,7 +46,13 @@ class Gain:
 
 def rate(world: LogResults, policy: str) -> TrialMean:
     """Returns the mean reward of a round."""
-    return trial_means(world.means(policy)[None])[0]
+    return _over_trials(world, world.means(policy))
+
+
+def _over_trials(world: LogResults, samples: Array) -> TrialMean:
+    """Returns a mean over trials; those of a replay read the same log, and do not show how uncertain it is."""
+    (found,) = trial_means(samples[None])
+    return replace(found, std_err=None, interval=None) if world.replays else found
 
 
 def by_rate(world: LogResults) -> list[str]:
@@ -65,7 +72,7 @@ def gain_where(world: LogResults, policy: str, other: str, where: Callable[[int]
         return None
     pair = np.array([[_mean(world.rewards[each][trial][where(trial)]) for trial in trials] for each in (policy, other)])
     mine, theirs = pair.mean(axis=1)
-    return Gain(mine=float(mine), other=float(theirs), gap=trial_means((pair[0] - pair[1])[None])[0])
+    return Gain(mine=float(mine), other=float(theirs), gap=_over_trials(world, pair[0] - pair[1]))
 
 
 def _mean(rewards: Array) -> float:
@@ -107,17 +114,17 @@ def over_time(world: LogResults, policy: str) -> tuple[Array, Array]:
 def by_visit(world: LogResults, policy: str) -> tuple[Array, Array]:
     """Returns the numbers of visits from 1, and the mean reward at a user's visit of that number.
 
-    They end where too few rewards are known: a short replay may use no user's first visit at all.
+    Visits with too few rewards are left out: fewer than 200, or in a short log than half as many as the first visit
+    has. A short replay may use no user's first visit at all, and then has no curve.
     """
     trials = world.trials(policy)
     visits = np.concatenate([world.visits[trial] for trial in trials])
     rewards = np.concatenate([world.rewards[policy][trial] for trial in trials])
     known = ~np.isnan(rewards)
-    counts = np.bincount(visits[known])
-    few = np.flatnonzero(counts < max(min([FEWEST_ROUNDS, *counts[:1]]), 1))
-    last = int(few[0]) if len(few) else len(counts)
-    sums = np.bincount(visits[known], weights=rewards[known])
-    return np.arange(1.0, last + 1), sums[:last] / counts[:last]
+    counts = np.bincount(visits[known], minlength=1)
+    enough = np.flatnonzero((2 * counts >= min(2 * FEWEST_ROUNDS, counts[0])) & (counts > 0) & (counts[0] > 0))
+    sums = np.bincount(visits[known], weights=rewards[known], minlength=1)
+    return enough.astype(float) + 1.0, sums[enough] / counts[enough]
 
 
 def without_graph(results: Results, label: str) -> str | None:
@@ -184,8 +191,11 @@ def sentence(results: Results, world: LogResults) -> str:
     if alone is None or found is None:
         return f"{setting}: nobody can say, for {policy} did not play both with and without the graph."
     controls = _controls(results, world)
-    helped = f"{_helped(policy, found, controls)}{_other_graphs(controls, found)}{_whom(world, policy, alone, found)}"
-    return f"{setting}: {helped}.{_best(world, policy)}"
+    helped = (
+        f"{_helped(world, policy, found, controls)}{_other_graphs(controls, found)}{_whom(world, policy, alone, found)}"
+    )
+    why = f" {SAME_LOG}" if world.replays else ""
+    return f"{setting}: {helped}.{_best(world, policy)}{why}"
 
 
 def _best(world: LogResults, policy: str) -> str:
@@ -196,9 +206,9 @@ def _best(world: LogResults, policy: str) -> str:
     return f" The best was {best}, {rate(world, best).mean:.3f} a round."
 
 
-def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
+def _helped(world: LogResults, policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
     rates = f"{found.mine:.3f} a round with it and {found.other:.3f} without"
-    size = f"{found.gap.mean:+.3f}{_sure(found.gap)}, {found.ratio:.2f} times"
+    size = f"{found.gap.mean:+.3f}{'' if world.replays else _sure(found.gap)}, {found.ratio:.2f} times"
     match direction(found.gap):
         case 1 if "rewired" in controls and direction(controls["rewired"].gap) <= 0:
             return f"how many friends users have helped {policy}, not who they are: {rates} ({size})"
@@ -206,18 +216,21 @@ def _helped(policy: str, found: Gain, controls: Mapping[str, Gain]) -> str:
             return f"the graph helped {policy}: {rates} ({size})"
         case -1:
             return f"the graph hurt {policy}: {rates} ({size})"
+        case _ if found.gap.interval is None:
+            untold = "cannot be told here" if world.replays else "cannot be told yet"
+            return f"whether the graph helped {policy} {untold}: {rates} ({size})"
         case _:
             return f"the graph made no difference to {policy} beyond chance: {rates} ({size})"
 
 
 def direction(gap: TrialMean) -> int:
-    """Returns 1 if more, -1 if less, 0 if it may be chance; with too few trials for an interval, the sign.
+    """Returns 1 if more, -1 if less, 0 if it may be chance, as anything may with too few trials for an interval.
 
     Examples:
         >>> direction(TrialMean(mean=0.1, std_err=0.1, interval=(-0.1, 0.3), n_trials=5))
         0
     """
-    low, high = gap.interval or (gap.mean, gap.mean)
+    low, high = gap.interval or (0.0, 0.0)
     return int(low > 0) - int(high < 0)
 
 

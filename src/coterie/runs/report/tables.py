@@ -9,7 +9,7 @@ import numpy as np
 
 from coterie.errors.extras import require_extra
 from coterie.runs.report.regret import by_regret, differences, final_regrets, microseconds, ranks, reference
-from coterie.runs.report.reward import Gain, by_rate, gain, rate, thirds, without_graph
+from coterie.runs.report.reward import SAME_LOG, Gain, by_rate, gain, rate, thirds, without_graph
 from coterie.runs.report.trial_means import FEWEST, MISSING, decimals, signed, with_error
 from coterie.runs.results import LogResults, Results
 
@@ -169,13 +169,19 @@ def rates(results: Results, world: LogResults) -> TextTable:
     """Returns what each policy got, the best first: a round, in all, against itself without a graph; and its cost."""
     rows = tuple(_row(results, world, policy) for policy in by_rate(world))
     used = ("rows used",) if world.replays else ()
-    note = (
-        "Mean ± one standard error over trials. Against none: minus the same policy without a graph, paired by trial, "
-        f"with a 95 % bootstrap interval (none with fewer than {FEWEST} trials). Time to decide and learn, memory of "
-        "the process at most."
-    )
+    note = f"{_over_trials(world)} Time to decide and learn, memory of the process at most."
     columns = ("policy", "a round", "in all", *used, "against none", "ms a round", "MiB")
     return TextTable(title=f"Reward: {world.setting}", columns=columns, rows=rows, note=note)
+
+
+def _over_trials(world: LogResults) -> str:
+    """Returns what the means over trials are."""
+    if world.replays:
+        return f"Mean over trials. Against none: minus the same policy without a graph. {SAME_LOG}"
+    return (
+        "Mean ± one standard error over trials. Against none: minus the same policy without a graph, paired by trial, "
+        f"with a 95 % bootstrap interval (none with fewer than {FEWEST} trials)."
+    )
 
 
 def _row(results: Results, world: LogResults, policy: str) -> tuple[str, ...]:
@@ -264,7 +270,7 @@ def markdown_table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str
 
 
 def for_terminal(table: TextTable) -> Any:
-    """Returns a table for the terminal."""
+    """Returns a table for the terminal; what is too wide for it is wrapped, never cut."""
     with require_extra("lab", "a table"):
         from rich import box
         from rich import table as rich_table
@@ -277,7 +283,7 @@ def for_terminal(table: TextTable) -> Any:
         box=box.SIMPLE_HEAD,
     )
     for position, column in enumerate(table.columns):
-        shown.add_column(Text(column), justify="left" if position in table.words else "right")
+        shown.add_column(Text(column), justify="left" if position in table.words else "right", overflow="fold")
     for row in table.rows:
         shown.add_row(*map(Text, row))  # text, not markup: a label may hold brackets
     return shown

@@ -155,6 +155,18 @@ def test_payoff_in_words(found: Diagnosis) -> None:
     assert "does not clearly pay off within 4 rounds a user" in verdict(replace(found, payoff=never))
 
 
+def test_without_clear_evidence_the_payoff_says_so_first(found: Diagnosis, tmp_path: Path) -> None:
+    assert found.kernel is not None
+    weak = replace(found, kernel=replace(found.kernel, fitted=replace(found.kernel.fitted, gains={"graph": 0.1})))
+    lines = list(console_lines(weak))
+    after = lines[lines.index("When does the graph pay off?") + 1]
+    assert after.startswith("There is no clear evidence for the graph. What follows is simulated as if")
+    assert "simulated" not in verdict(weak)
+    assert any("share of the graph" in line and "not clear, none fits about as well" in line for line in lines)
+    assert "no clear evidence for the graph" in write_diagnosis(weak, tmp_path, command="again").read_text()
+    assert not any("not clear, none" in line or "no clear evidence" in line for line in console_lines(found))
+
+
 def _lines(axes: Any) -> list[np.ndarray]:
     return [np.asarray(line.get_ydata(), dtype=float) for line in axes.lines]
 
@@ -275,6 +287,22 @@ def test_the_command_prints_writes_the_page_and_the_figures(
     assert "The page: diagnosis-shop/report.html" in told
     assert "coterie diagnose shop --seed 0 --rounds 20 --rewirings 5" in Path("diagnosis-shop/report.html").read_text()
     assert json.loads(Path("figures.json").read_text())["log"]["name"] == "shop"
+
+
+def test_only_an_earlier_diagnosis_of_the_same_log_is_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log = planted_log(n_users=20, each=5)
+    for name in ("a&b", "other"):
+        write_log(replace(log, arms=log.arm_ids), tmp_path / name)
+    monkeypatch.chdir(tmp_path)
+    given = ["--rewirings", "2", "--out", "page"]
+    assert [main(["diagnose", "a&b", *given]) for _ in range(2)] == [0, 0]
+    assert capsys.readouterr().out.count("The page, written again: page/report.html") == 1
+    before = Path("page/report.html").read_text()
+    assert main(["diagnose", "other", *given]) == 2
+    assert "'page' holds another report" in capsys.readouterr().err
+    assert Path("page/report.html").read_text() == before
 
 
 def test_the_command_says_what_is_wrong(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

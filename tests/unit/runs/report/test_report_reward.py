@@ -155,6 +155,37 @@ def test_one_trial_is_too_few_and_a_quick_or_unfinished_run_says_so() -> None:
     assert "Unfinished: 30 of 60 runs are missing." in answer(replace(whole, logs=lost))
 
 
+@pytest.mark.parametrize("other", [0.01, 0.9])
+def test_with_too_few_trials_the_graph_neither_helped_nor_hurt(other: float) -> None:
+    found = results({**HELPS, "auto, none": other}, trials=1)
+    said = sentence(found, uniform(found))
+    assert "whether the graph helped auto-ucb cannot be told yet: 0.4" in said
+    assert "1 trial, too few to say whether by chance" in said
+    assert not any(words in said for words in ("the graph helped auto-ucb:", "hurt", "most for", "so that"))
+
+
+def test_trials_of_a_replay_give_no_interval_and_no_verdict() -> None:
+    made = results()
+    first = uniform(made)
+    found = replace(made, logs={"replay": replace(first, settings={**first.settings, "protocol": "replay"})})
+    said = answer(found)
+    assert "whether the graph helped auto-ucb cannot be told here: 0.39" in said
+    assert said.endswith(
+        "All trials of a replay read the same log, so no interval is known; `coterie evaluate` gives intervals."
+    )
+    assert not any(words in said for words in ("the graph helped auto-ucb:", "[", "too few", "most for"))
+    rates, by_degree, *_ = reward_tables(found)
+    row = dict(zip(rates.columns, rates.rows[0], strict=True))
+    assert row["a round"].endswith(" ± -")
+    assert row["against none"].endswith(" [-]")
+    assert "read the same log" in rates.note
+    assert "bootstrap" not in rates.note
+    assert all(row[4].endswith(" [-]") for row in by_degree.rows)
+    (summary,) = summary_of(found)["worlds"]
+    assert all(each["rate"]["std_err"] is None for each in summary["policies"])
+    assert summary["policies"][0]["against_none"]["gap"]["interval"] is None
+
+
 def test_pairs_are_pairs_of_the_same_rounds() -> None:
     found = uniform(results())
     first = gain(found, "auto-ucb", "auto, none")
@@ -195,6 +226,15 @@ def test_a_replay_that_used_no_first_visit_has_no_curve_by_visits(unused: int) -
     rewards = {trial: np.where(found.visits[trial] < unused, np.nan, known[trial]) for trial in known}
     numbers, hits = by_visit(replace(found, rewards={"random": rewards}), "random")
     assert len(numbers) == len(hits) == 0
+
+
+def test_a_visit_with_few_rewards_does_not_end_the_curve_by_visits() -> None:
+    visits = np.repeat([0, 1, 2, 3, 4], [20, 18, 9, 25, 3])
+    rewards = (visits == 3).astype(float)
+    short = replace(uniform(results()), visits={0: visits}, rewards={"random": {0: rewards}})
+    numbers, hits = by_visit(short, "random")
+    assert numbers.tolist() == [1, 2, 4]
+    assert hits.tolist() == [0, 0, 1]
 
 
 def test_the_best_without_a_graph_is_found() -> None:

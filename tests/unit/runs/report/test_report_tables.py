@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from coterie.runs.report.regret import answer, findings, unfinished
-from coterie.runs.report.tables import comparison, for_terminal, ordered
+from coterie.runs.report.tables import TextTable, comparison, for_terminal, ordered
 from coterie.runs.results import Results
 from played import results_of, settings_of
 
@@ -86,6 +86,19 @@ def test_the_terminal_shows_labels_as_they_are() -> None:
     assert "[bold]w[/]" in out.getvalue()
     assert "[red]a" in out.getvalue()
     assert "+4.000 [4.000, 4.000]" in out.getvalue()
+
+
+def test_names_are_wrapped_in_a_narrow_terminal_never_cut() -> None:
+    names = ("per-user-linucb", "per-user-gp-ucb, as on Last.fm", "exchangeable-gp-ucb")
+    numbers = ("0.346 ± 0.003", "1234", "1800", "+0.003 [-0.010, 0.016]", "12.34", "256")
+    columns = ("policy", "a round", "in all", "rows used", "against none", "ms a round", "MiB")
+    out = io.StringIO()
+    table = TextTable(title="Reward", columns=columns, rows=tuple((name, *numbers) for name in names))
+    Console(file=out, width=80).print(for_terminal(table))
+    lines = out.getvalue().splitlines()
+    assert "…" not in out.getvalue()
+    assert max(map(len, lines)) <= 80
+    assert "per-user-linucbper-user-gp-ucb,asonLast.fm" in "".join(line[:12].replace(" ", "") for line in lines)
 
 
 def test_the_answer_to_one_world_is_its_finding() -> None:
