@@ -311,7 +311,7 @@ def test_the_command_line_runs_a_file_goes_on_and_says_it_again(
     told = " ".join(capsys.readouterr().out.split())
     assert "2 to play, about" in told
     assert "mine: trial 1, alone done" in told
-    assert "Others drawn uniformly: whether the graph helped gob-lin cannot be told yet" in told
+    assert "Others drawn uniformly: whether the graph helped gob-lin cannot be judged yet" in told
     assert "too few to say whether by chance" in told
     assert (out / "report.html").exists()
     assert json.loads((out / "summary.json").read_text())["core_seconds"] > 0

@@ -217,8 +217,8 @@ def _helped(world: LogResults, policy: str, found: Gain, controls: Mapping[str, 
         case -1:
             return f"the graph hurt {policy}: {rates} ({size})"
         case _ if found.gap.interval is None:
-            untold = "cannot be told here" if world.replays else "cannot be told yet"
-            return f"whether the graph helped {policy} {untold}: {rates} ({size})"
+            when = "cannot be judged here" if world.replays else "cannot be judged yet"
+            return f"whether the graph helped {policy} {when}: {rates} ({size})"
         case _:
             return f"the graph made no difference to {policy} beyond chance: {rates} ({size})"
 

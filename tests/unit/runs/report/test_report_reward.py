@@ -159,7 +159,7 @@ def test_one_trial_is_too_few_and_a_quick_or_unfinished_run_says_so() -> None:
 def test_with_too_few_trials_the_graph_neither_helped_nor_hurt(other: float) -> None:
     found = results({**HELPS, "auto, none": other}, trials=1)
     said = sentence(found, uniform(found))
-    assert "whether the graph helped auto-ucb cannot be told yet: 0.4" in said
+    assert "whether the graph helped auto-ucb cannot be judged yet: 0.4" in said
     assert "1 trial, too few to say whether by chance" in said
     assert not any(words in said for words in ("the graph helped auto-ucb:", "hurt", "most for", "so that"))
 
@@ -169,7 +169,7 @@ def test_trials_of_a_replay_give_no_interval_and_no_verdict() -> None:
     first = uniform(made)
     found = replace(made, logs={"replay": replace(first, settings={**first.settings, "protocol": "replay"})})
     said = answer(found)
-    assert "whether the graph helped auto-ucb cannot be told here: 0.39" in said
+    assert "whether the graph helped auto-ucb cannot be judged here: 0.39" in said
     assert said.endswith(
         "All trials of a replay read the same log, so no interval is known; `coterie evaluate` gives intervals."
     )
