@@ -75,6 +75,17 @@ class Decision:
             f"mean={self.mean:.4g}, std={self.std:.4g})"
         )
 
+    def __eq__(self, other: object) -> bool:
+        """Returns whether it is the same decision, with the same belief: as one that was replayed is."""
+        return isinstance(other, Decision) and self._compared() == other._compared()
+
+    def __hash__(self) -> int:
+        return hash(self._compared())
+
+    def _compared(self) -> tuple[Any, ...]:
+        made = self.id, self.user, self.arm, self.explored, self.certain
+        return (*made, self.mean, self.std, self.score, tuple(self._shown))
+
     @property
     def propensity(self) -> float | None:
         """The probability with which this arm was to be chosen; none where it is not known."""

@@ -69,15 +69,16 @@ class GraphReport:
         rewards = counted(self.n_rewards, "reward")
         if not self.n_edges:
             return f"There are no edges: users share what all have in common and nothing else ({rewards})."
-        gains = {name: self.evidence["graph"] - self.evidence[name] for name in ("none", "permuted")}
+        graph = self.evidence["graph"]
+        gains = {name: round(graph - self.evidence[name], 1) + 0.0 for name in ("none", "permuted")}  # never -0.0
         answers = {
             True: "The graph helps",
             False: "The graph does not help",
             None: "It is not clear yet whether the graph helps",
         }
         return (
-            f"{answers[self.helps]}: after {rewards} the log evidence is {gains['none']:+.1f} against no "
-            f"graph and {gains['permuted']:+.1f} against the same graph with users shuffled, each at another's place "
+            f"{answers[self.helps]}: after {rewards} its log evidence is {gains['none']:+.1f} relative to no graph, "
+            f"and {gains['permuted']:+.1f} relative to the same graph with users shuffled over its nodes "
             f"(beyond {CLEAR:g} is clear)."
         )
 
@@ -113,7 +114,7 @@ class GraphReport:
     def _dimension(self) -> str:
         pairs = self.n_users * self.n_arms
         return (
-            f"So far the rewards speak of about {self.effective_dim:.1f} independent quantities (the paper's effective "
+            f"So far the rewards inform about {self.effective_dim:.1f} independent quantities (the paper's effective "
             f"dimension), where {counted(self.n_users, 'user')} x {counted(self.n_arms, 'arm')} could have {pairs:,}."
         )
 

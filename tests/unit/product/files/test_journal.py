@@ -205,6 +205,8 @@ def kept(tmp_path: Path) -> Kept:
 def test_a_decision_that_is_not_there_is_told(kept: Kept) -> None:
     snapshot, journal, made = kept
     assert told(ct.replay(snapshot, journal, decision=3)) == told(made[3])
+    assert ct.replay(snapshot, journal, decision=3) == made[3] != made[2]
+    assert len({*made, ct.replay(snapshot, journal, decision=3)}) == len(made)
     with pytest.raises(JournalError, match=r"decision 1 was made before the snapshot.*earlier snapshot"):
         ct.replay(snapshot, journal, decision=1)
     with pytest.raises(JournalError, match=r"decision 4 is not in .* which ends before decision 4; a replay"):
