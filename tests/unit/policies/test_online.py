@@ -129,6 +129,7 @@ def test_neither_a_round_nor_a_learner_holds_the_truth(problem: OnePositive) -> 
             continue
         seen.add(id(each))
         waiting.extend(gc.get_referents(each))
+        waiting.extend(each.values() if isinstance(each, dict) else getattr(each, "__dict__", {}).values())
     assert len(seen) > 100
     assert not hidden & seen
 
