@@ -26,14 +26,19 @@ class Draws:
         True
     """
 
-    __slots__ = ("_bits", "_counter", "_generator", "_state")
+    __slots__ = ("_bits", "_counter", "_generator", "_seed", "_state")
 
     def __init__(self, seed: int) -> None:
-        key = np.random.SeedSequence(checked_seed(seed)).generate_state(2, np.uint64)
+        self._seed = checked_seed(seed)
+        key = np.random.SeedSequence(self._seed).generate_state(2, np.uint64)
         self._bits = np.random.Philox(key=key)
         self._generator = np.random.Generator(self._bits)
         self._state: Any = self._bits.state
         self._counter = self._state["state"]["counter"]
+
+    def __reduce__(self) -> tuple[type["Draws"], tuple[int]]:
+        """A copy is made from the seed: NumPy 1 gives a copied generator bits of its own, which nobody would set."""
+        return Draws, (self._seed,)
 
     def normals(self, number: int, size: int) -> Array:
         """Returns standard normal draws for the scores of a decision."""
