@@ -11,7 +11,7 @@ from coterie.algebra.panels import PANEL
 from coterie.contracts import LARGEST_REWARD
 from coterie.models.choose import OPTIONS as ENGINES_OPTIONS
 from coterie.policies.auto.auto_policy import LIKELIHOODS
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 from coterie.policies.factory.engine_choice import FEATURE_OPTIONS
 from coterie.policies.factory.registry import OPTION_NAMES
 from coterie.product.bandit_checks import LONGEST_WAIT, PENDING, REWARDS

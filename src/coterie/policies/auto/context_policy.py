@@ -1,0 +1,85 @@
+"""A policy that learns its own hyperparameters where arms have contexts, or users features."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from coterie.contracts import Array
+from coterie.graphs import UserGraph
+from coterie.kernels.input_space import InputSpace
+from coterie.kernels.schema import ContextSchema
+from coterie.models import History, Model
+from coterie.policies.auto.auto_policy import AutoPolicy
+from coterie.policies.auto.hyper import InputHyper
+from coterie.policies.auto.input_context import InputFitContext
+from coterie.policies.auto.likelihood import GaussianLikelihood
+
+
+class ContextPolicy(AutoPolicy):
+    """Chooses among arms in a context: the model knows inputs, which are rows of arm and context.
+
+    Args:
+        inputs: Makes rows of arms and contexts.
+        **rest: As for `AutoPolicy`.
+
+    Attributes:
+        inputs: What the next context is checked by; categories that come are learned.
+    """
+
+    hyper: InputHyper
+
+    def __init__(self, *, inputs: InputSpace, **rest: Any) -> None:
+        super().__init__(**rest)
+        self.inputs = inputs
+        self.decides_together = False  # rows of contexts differ from decision to decision
+
+    def in_context(self, arms: Any, context: Any) -> Array:
+        """Returns the inputs of arms of the pool in a context; what is new in it is learned."""
+        row, self.inputs = self.inputs.encoded(context)
+        return self.inputs.rows(self.inputs.of_arms(np.asarray(arms)), row)
+
+    def state(self) -> dict[str, Any]:
+        """Returns what decisions depend on beside the settings, the schema included."""
+        return super().state() | {"schema": self.inputs.schema.as_plain()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
+        self.inputs = InputSpace(
+            self.inputs.arms, ContextSchema.from_plain(state["schema"]), self.inputs.request_features
+        )
+        super().restore(state)
+
+    def describe(self) -> str:
+        """Returns in words what this policy runs on and what it has learned, of contexts too."""
+        shares = ", ".join(f"{name} {share:.0%}" for name, share in self.hyper.input_shares().items())
+        unknown = self.inputs.schema.n_unknown
+        counted = f" Unknown categories: {unknown}." if unknown else ""
+        return f"{super().describe()} Inputs: {shares}.{counted}"
+
+
+def make_context_policy(
+    *,
+    make: Callable[..., Model],
+    graph: UserGraph,
+    inputs: InputSpace,
+    seed: int,
+    traits: Array | None = None,
+    **rest: Any,
+) -> ContextPolicy:
+    """Returns a policy at the prior's centre, for rewards of variance 1.
+
+    Args:
+        make: Makes a model on a kernel.
+        graph: The users.
+        inputs: Makes rows of arms and contexts.
+        seed: As for `Policy`; also which rewards fits look at.
+        traits: Features of users, a row each.
+        **rest: As for `Policy`.
+    """
+    likelihood = GaussianLikelihood()
+    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed)
+    hyper = likelihood.prior(context, History()).centre
+    model = make(context.kernel(hyper), noise_var=likelihood.noise_var(hyper))
+    parts = {"graph": graph, "arms": inputs.arms, "seed": seed, **rest}
+    return ContextPolicy(inputs=inputs, context=context, likelihood=likelihood, hyper=hyper, model=model, **parts)
