@@ -12,7 +12,7 @@ to zero over the arms, as in an analysis of variance. Arms that have nothing to 
 context's variance of 1 / (arms - 1) of the interaction's; with less, what one arm gains the others lose.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self
 
 import numpy as np
@@ -73,8 +73,8 @@ class InputScaling(NamedTuple):
         weight: As many.
     """
 
-    centre: Array
-    weight: Array
+    centre: tuple[float, ...]
+    weight: tuple[float, ...]
 
     @classmethod
     def of(cls, rows: Array) -> Self:
@@ -82,10 +82,10 @@ class InputScaling(NamedTuple):
 
         Examples:
             >>> InputScaling.of(np.array([[1990.0, 7.0], [2010.0, 7.0]]))
-            InputScaling(centre=array([2000.,    7.]), weight=array([0.1, 0. ]))
+            InputScaling(centre=(2000.0, 7.0), weight=(0.1, 0.0))
         """
         if len(rows) == 0:
-            return cls(np.zeros(rows.shape[1]), np.zeros(rows.shape[1]))
+            return cls((0.0,) * rows.shape[1], (0.0,) * rows.shape[1])
         about = rows - rows[0]  # exact, however far from zero the numbers lie
         size = np.abs(about).max(axis=0)
         varies = size > 1e-14 * np.abs(rows).max(axis=0)
@@ -94,11 +94,19 @@ class InputScaling(NamedTuple):
         centre = scaled.mean(axis=0)
         spread = np.sqrt(np.mean((scaled - centre) ** 2, axis=0))
         weight = np.where(varies, 1 / (np.where(varies, spread, 1.0) * unit), 0.0)
-        return cls(rows[0] + centre * unit, weight)
+        return cls(tuple((rows[0] + centre * unit).tolist()), tuple(weight.tolist()))
 
     def then(self, other: "InputScaling") -> "InputScaling":
         """Returns the scaling of these columns and, after them, of others."""
-        return InputScaling(*(np.concatenate(both) for both in zip(self, other, strict=True)))
+        return InputScaling(self.centre + other.centre, self.weight + other.weight)
+
+    def first(self, n_columns: int) -> "InputScaling":
+        """Returns the scaling of the first columns."""
+        return InputScaling(self.centre[:n_columns], self.weight[:n_columns])
+
+    def applied(self, rows: Array) -> Array:
+        """Returns rows of these columns as they are measured."""
+        return np.asarray((rows - np.array(self.centre)) * np.array(self.weight))
 
 
 class ContextPart(NamedTuple):
@@ -115,7 +123,7 @@ class ContextPart(NamedTuple):
     linear_share: float
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True)
 class InputKernel(ArmKernel):
     """The kernel of inputs.
 
@@ -131,7 +139,7 @@ class InputKernel(ArmKernel):
         context: The kernel of contexts.
 
     Examples:
-        >>> layout, none = InputLayout(2, 0, 1, 0), InputScaling(np.zeros(1), np.ones(1))
+        >>> layout, none = InputLayout(2, 0, 1, 0), InputScaling((0.0,), (1.0,))
         >>> kernel = InputKernel(layout, none, 1.0, 1.0, 0.0, 0.0, 0.5, 2.0, ContextPart(1.0, 1.0, 0.0))
         >>> kernel.cross([[0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]).round(3)
         array([[ 3.5  , -2.5  ,  1.028]])
@@ -146,6 +154,12 @@ class InputKernel(ArmKernel):
     context_share: float
     interaction: float
     context: ContextPart
+    _centre: Array = field(init=False, repr=False, compare=False)
+    _weight: Array = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_centre", np.array(self.scaling.centre))
+        object.__setattr__(self, "_weight", np.array(self.scaling.weight))
 
     @property
     def dimension(self) -> int:
@@ -186,7 +200,7 @@ class InputKernel(ArmKernel):
     @property
     def n_features(self) -> int:
         """The mean square of an arm's features: as many as vary."""
-        return max(int(np.count_nonzero(self.scaling.weight[: self.layout.features])), 1)
+        return max(int(np.count_nonzero(self._weight[: self.layout.features])), 1)
 
     @property
     def n_context_features(self) -> int:
@@ -196,7 +210,7 @@ class InputKernel(ArmKernel):
     @property
     def n_numbers(self) -> int:
         """How many numbers of contexts vary."""
-        return int(np.count_nonzero(self.scaling.weight[self.layout.features :]))
+        return int(np.count_nonzero(self._weight[self.layout.features :]))
 
     def _one_context(self, X: FloatArray) -> FloatArray:
         """Returns the first row alone where all have the same context, as the candidates of a decision do."""
@@ -206,7 +220,7 @@ class InputKernel(ArmKernel):
     def _scaled(self, X: FloatArray, columns: slice) -> FloatArray:
         first = self.layout.of_arm.start
         which = slice(columns.start - first, columns.stop - first)
-        out: FloatArray = (X[:, columns] - self.scaling.centre[which]) * self.scaling.weight[which]
+        out: FloatArray = (X[:, columns] - self._centre[which]) * self._weight[which]
         return out
 
     def _arms(self, X: FloatArray, Z: FloatArray) -> FloatArray:

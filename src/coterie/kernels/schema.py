@@ -77,7 +77,7 @@ class ContextSchema:
         >>> schema = ContextSchema.learned({"hour": 21, "device": "phone"})
         >>> row, schema = schema.encoded({"hour": 9, "device": "desktop"})
         >>> row, schema.fields[1].categories
-        (array([9., 2.]), ('phone', 'desktop'))
+        (array([9., 1.]), ('desktop',))
         >>> schema.encoded({"hour": "late", "device": "phone"})
         Traceback (most recent call last):
         coterie.errors.ContextError: 'hour' of the context is 'late'; it is a number. Mend it, or make another bandit.

@@ -18,7 +18,7 @@ import numpy as np
 from coterie.contracts import Array, Index
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
-from coterie.kernels.arithmetic import squared_distances
+from coterie.kernels.arithmetic import median_distance, squared_distances
 from coterie.kernels.inputs import InputKernel, InputLayout, InputScaling, InputsKernel, contrasts
 from coterie.kernels.joint import vector_key
 from coterie.models import History
@@ -39,7 +39,7 @@ class InputFitContext(FitContext):
         graph: The users.
         arms: The pool.
         layout: Which columns an input has.
-        traits: The features of users in the layout of a context, a row each; None where they have none.
+        traits: The features of users, a row each (`user_rows`); None where they have none.
         **rest: As for `FitContext`.
     """
 
@@ -67,7 +67,6 @@ class InputFitContext(FitContext):
         """
         layout, base = self.layout, Prior.of(self, variance)
         has_context = layout.numbers + layout.categories > 0
-        n_traits = 0 if self.traits is None else self.traits.shape[1]
         centre = InputHyper(
             **base.centre._asdict(),
             context=(CONTEXT - log(layout.codes - 1) if layout.codes > 1 else CONTEXT) if has_context else ABSENT,
@@ -75,8 +74,8 @@ class InputFitContext(FitContext):
             number_scale=log(sqrt(2 * max(self.n_numbers, 1))),
             category_scale=log(sqrt(max(layout.categories, 1))),
             context_linear=-1.0,
-            traits=base.centre.graph if n_traits else ABSENT,
-            trait_scale=log(sqrt(2 * max(n_traits, 1))),
+            traits=ABSENT if self.traits is None else base.centre.graph,
+            trait_scale=0.0 if self.traits is None else log(median_distance(self.traits)),
         )
         spread = InputHyper(
             **base.spread._asdict(),
@@ -96,17 +95,17 @@ class InputFitContext(FitContext):
             return self
         out, first = copy(self), self.layout.features
         seen = InputScaling.of(history.arm_array()[:, self.layout.of_numbers])
-        out.scaling = InputScaling(self.scaling.centre[:first], self.scaling.weight[:first]).then(seen)
+        out.scaling = self.scaling.first(first).then(seen)
         return out
 
     def scales(self) -> dict[str, Any]:
         """Returns what features and numbers are measured from and in, for `with_scales`."""
-        return {"scaling": {"centre": self.scaling.centre.tolist(), "weight": self.scaling.weight.tolist()}}
+        return {"scaling": {"centre": list(self.scaling.centre), "weight": list(self.scaling.weight)}}
 
     def with_scales(self, scales: Mapping[str, Any]) -> Self:
         """Returns the same with features and numbers measured as another one did."""
         out, held = copy(self), scales["scaling"]
-        out.scaling = InputScaling(np.array(held["centre"]), np.array(held["weight"]))
+        out.scaling = InputScaling(tuple(held["centre"]), tuple(held["weight"]))
         return out
 
     def evidences(self, history: History, t: int, shift: float = 0.0, *, level_var: float = 0.0) -> list[Evidence]:
