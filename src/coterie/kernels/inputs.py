@@ -100,10 +100,6 @@ class InputScaling(NamedTuple):
         """Returns the scaling of these columns and, after them, of others."""
         return InputScaling(self.centre + other.centre, self.weight + other.weight)
 
-    def first(self, n_columns: int) -> "InputScaling":
-        """Returns the scaling of the first columns."""
-        return InputScaling(self.centre[:n_columns], self.weight[:n_columns])
-
     def applied(self, rows: Array) -> Array:
         """Returns rows of these columns as they are measured."""
         return np.asarray((rows - np.array(self.centre)) * np.array(self.weight))

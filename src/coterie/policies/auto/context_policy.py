@@ -1,12 +1,14 @@
 """A policy that learns its own hyperparameters where arms have contexts, or users features."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array
 from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.models import History, Model
@@ -27,17 +29,38 @@ class ContextPolicy(AutoPolicy):
         inputs: What the next context is checked by; categories that come are learned.
     """
 
+    has_inputs = True
     hyper: InputHyper
+    context: InputFitContext
+    _fitting: InputFitContext
 
     def __init__(self, *, inputs: InputSpace, **rest: Any) -> None:
         super().__init__(**rest)
         self.inputs = inputs
         self.decides_together = False  # rows of contexts differ from decision to decision
 
-    def in_context(self, arms: Any, context: Any) -> Array:
-        """Returns the inputs of arms of the pool in a context; what is new in it is learned."""
-        row, self.inputs = self.inputs.encoded(context)
-        return self.inputs.rows(self.inputs.of_arms(np.asarray(arms)), row)
+    def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Array:
+        """Returns the inputs of arms of the pool in a context; categories that are new in it are learned, or not."""
+        return self.inputs_of(self.inputs.of_arms(np.asarray(arms)), context, learn=learn)
+
+    def inputs_of(self, of_arms: Array, context: Any, of_request: Array | None = None, *, learn: bool = True) -> Array:
+        """Returns the inputs of arms in a context, from their columns and the features that the request gives."""
+        row, inputs = self.inputs.encoded(context)
+        if learn:
+            self.inputs = inputs
+        return inputs.rows(of_arms, row, of_request)
+
+    def take_arms(self, arms: ArmPool) -> bool:
+        """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""
+        before, n_arms = self.inputs.arms, len(self.inputs.arms)
+        same = arms.ids[:n_arms] == before.ids and np.array_equal(arms.features[:n_arms], before.features)
+        if not (before.has_features and arms.has_features and same):
+            return False
+        self.inputs, self.context = replace(self.inputs, arms=arms), self.context.with_arms(arms)
+        self._fitting = self._fitting.with_arms(arms)
+        self._take_hyper(self.hyper, self._scale)
+        self.arms, self.arm_ids, self._arm_index = arms, arms.ids, dict(arms.index)
+        return True
 
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the settings, the schema included."""
@@ -45,9 +68,7 @@ class ContextPolicy(AutoPolicy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
-        self.inputs = InputSpace(
-            self.inputs.arms, ContextSchema.from_plain(state["schema"]), self.inputs.request_features
-        )
+        self.inputs = replace(self.inputs, schema=ContextSchema.from_plain(state["schema"]))
         super().restore(state)
 
     def describe(self) -> str:

@@ -13,6 +13,8 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from coterie.errors import FAILURES
 from coterie.models import Model
 from coterie.policies.auto.hyper import LearnedHyper, hyper_of
@@ -202,16 +204,20 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
         "shift": found.shift,
         "history": pending.history,
         "hyper": found.hyper._asdict(),
-        "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+        "later": {"users": list(users), "arms": [_plain_arm(arm) for arm in arms], "values": list(values)},
     }
+
+
+def _plain_arm(arm: Any) -> Any:
+    return arm.tolist() if isinstance(arm, np.ndarray) else arm
 
 
 def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
     """Returns the fit of a state."""
     found, later = Found(hyper_of(list(state["hyper"].values())), state["shift"]), state["later"]
     out = PendingFit(state["started"], state["due"], state["history"], lambda: found, make)
-    for reward in zip(later["users"], later["arms"], later["values"], strict=True):
-        out.follow(reward)
+    for user, arm, value in zip(later["users"], later["arms"], later["values"], strict=True):
+        out.follow((user, np.array(arm) if isinstance(arm, list) else arm, value))
     return out
 
 

@@ -48,8 +48,21 @@ class InputFitContext(FitContext):
     ) -> None:
         super().__init__(graph, arms, **rest)
         self.layout, self.traits = layout, traits
-        of_arms = InputScaling.of(arms.features[:, : layout.features])
-        self.scaling = of_arms.then(InputScaling.of(np.empty((0, layout.numbers))))
+        self.scaling = self._arm_scaling().then(InputScaling.of(np.empty((0, layout.numbers))))
+
+    def _arm_scaling(self) -> InputScaling:
+        return InputScaling.of(self._arms.features[:, : self.layout.features])
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return len(self._arms)
+
+    def with_arms(self, arms: ArmPool) -> Self:
+        """Returns the same with a pool of more arms; the next fit measures features in units of their spread."""
+        out = copy(self)
+        out._arms = arms
+        return out
 
     @property
     def n_numbers(self) -> int:
@@ -91,11 +104,10 @@ class InputFitContext(FitContext):
 
     def rescaled(self, history: History) -> Self:
         """Returns the same with numbers of contexts in units of the spread that they have in a history."""
-        if not self.layout.numbers or not len(history):
+        if not len(history):
             return self
-        out, first = copy(self), self.layout.features
-        seen = InputScaling.of(history.arm_array()[:, self.layout.of_numbers])
-        out.scaling = self.scaling.first(first).then(seen)
+        out = copy(self)
+        out.scaling = self._arm_scaling().then(InputScaling.of(history.arm_array()[:, self.layout.of_numbers]))
         return out
 
     def scales(self) -> dict[str, Any]:
