@@ -179,11 +179,17 @@ def whole(page: str, found: dict[str, Any]) -> str:
     return page
 
 
+def _as_json(found: dict[str, Any]) -> str:
+    """One line for each method on each set, so that a difference can be read."""
+    rows = ",\n".join(json.dumps(row) for row in found["rows"])
+    return f'{{"machine": {json.dumps(found["machine"])}, "rows": [\n{rows}\n]}}\n'
+
+
 def write_page(kept: Kept, folder: Path) -> Path:
     """Writes the tables into the page of a folder, between the marks that name them, and what they are made of."""
     found = summary(kept.lines)
     path = folder / "context.md"
     page = path.read_text(encoding="utf-8") if path.exists() else NEW_PAGE
-    (folder / "context.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    (folder / "context.json").write_text(_as_json(found), encoding="utf-8")
     path.write_text(whole(page, found), encoding="utf-8")
     return path

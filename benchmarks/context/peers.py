@@ -73,7 +73,7 @@ class Vowpal:
 
 
 class VowpalActions(Vowpal):
-    """`--cb_explore_adf`, which `--squarecb` and `--regcb` need: a shared row, and an action for each class."""
+    """`--cb_explore_adf`, which `--squarecb`, `--regcb` and `--regcbopt` need: a shared row, and an action for each class."""
 
     def _reduction(self) -> str:
         self._actions = [f"|a a{arm}" for arm in self._arms]
@@ -197,7 +197,7 @@ VOWPAL = {
     "first": "--first {first}",
 }
 PAIRS = {"": "", ", -q ::": "-q ::"}
-VOWPAL_ACTIONS = {"squarecb": "--squarecb", "regcb": "--regcb"}
+VOWPAL_ACTIONS = {"squarecb": "--squarecb", "regcb": "--regcb", "regcbopt": "--regcbopt"}
 ACTION_PAIRS = {", -q sa": "-q sa", ", -q ::": "-q ::", ", -q sa --interactions ssa": "-q sa --interactions ssa"}
 MABWISER: dict[str, Policies] = {
     "LinUCB": lambda mab: (mab.LearningPolicy.LinUCB(), None),
@@ -237,5 +237,5 @@ def _vowpal_options() -> Iterator[tuple[str, str, float, type[Vowpal]]]:
         for name, algorithm in algorithms.items():
             for words, option in pairs.items():
                 yield name + words, f"{algorithm} {option}", 1.0, kind
-                if name != "regcb":  # its costs are between 0 and 1
+                if not name.startswith("regcb"):  # whose costs are between 0 and 1
                     yield f"{name}{words}, cost -r", f"{algorithm} {option}", 0.0, kind
