@@ -11,36 +11,7 @@ from hypothesis import strategies as st
 from coterie.contracts import Array
 from coterie.errors import DimensionError
 from coterie.kernels.inputs import ContextPart, InputKernel, InputLayout, InputScaling, InputsKernel, contrasts
-
-SMALL = st.floats(0.05, 3.0)
-SHARE = st.floats(0.0, 1.0)
-
-
-@st.composite
-def layouts(draw: st.DrawFn) -> InputLayout:
-    """Arms with features, without, and without but with features that a request gives; numbers, categories, both."""
-    codes, features = draw(st.sampled_from([(0, 1), (0, 3), (1, 0), (2, 0), (4, 0), (3, 2)]))
-    return InputLayout(codes, features, draw(st.integers(0, 2)), draw(st.integers(0, 2)))
-
-
-@st.composite
-def kernels(draw: st.DrawFn) -> InputKernel:
-    layout = draw(layouts())
-    size = layout.features + layout.numbers
-    weights = tuple(draw(st.sampled_from([0.0, 0.5, 2.0])) for _ in range(size))  # a constant feature has weight 0
-    scaling = InputScaling(tuple(draw(st.floats(-1, 1)) for _ in range(size)), weights)
-    part = ContextPart(draw(SMALL), draw(SMALL), draw(SHARE))
-    return InputKernel(
-        layout, scaling, draw(SMALL), draw(SMALL), draw(SHARE), draw(SMALL), draw(SMALL), draw(SMALL), part
-    )
-
-
-def rows_of(layout: InputLayout, size: int, seed: int) -> Array:
-    """Inputs of arms that come again and again, and of contexts that do."""
-    rng = np.random.default_rng(seed)
-    codes = rng.integers(layout.codes, size=(size, 1)) if layout.codes else np.empty((size, 0))
-    plain = rng.integers(-2, 3, size=(size, layout.features + layout.numbers))
-    return np.column_stack([codes, plain, rng.integers(0, 3, size=(size, layout.categories))]).astype(np.float64)
+from strategies import input_kernels, input_rows
 
 
 def smooth_and_linear(x: Any, z: Any, apart: list[bool], scales: tuple[float, float], linear: float) -> Any:
@@ -79,17 +50,17 @@ def plain(kernel: InputKernel, x: Array, z: Array) -> float:
     return float(kernel.variance * both)
 
 
-@given(kernels(), st.integers(0, 1000), st.integers(1, 6), st.integers(1, 6))
+@given(input_kernels(), st.integers(0, 1000), st.integers(1, 6), st.integers(1, 6))
 def test_it_is_its_formula(kernel: InputKernel, seed: int, size: int, others: int) -> None:
-    x, z = rows_of(kernel.layout, size, seed), rows_of(kernel.layout, others, seed + 1)
+    x, z = input_rows(kernel.layout, size, seed), input_rows(kernel.layout, others, seed + 1)
     expected = [[plain(kernel, one, other) for other in z] for one in x]
     np.testing.assert_allclose(kernel.cross(x, z), expected, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(kernel.diag(x), [plain(kernel, one, one) for one in x], rtol=1e-10, atol=1e-10)
 
 
-@given(kernels(), st.integers(0, 1000))
+@given(input_kernels(), st.integers(0, 1000))
 def test_the_candidates_of_a_decision_share_its_context(kernel: InputKernel, seed: int) -> None:
-    x, z = rows_of(kernel.layout, 4, seed), rows_of(kernel.layout, 5, seed + 1)
+    x, z = input_rows(kernel.layout, 4, seed), input_rows(kernel.layout, 5, seed + 1)
     for table in (x, z):
         table[:, kernel.layout.of_context] = table[0, kernel.layout.of_context]
     for one, other in ((x, z), (z, x), (x, x)):
@@ -97,9 +68,9 @@ def test_the_candidates_of_a_decision_share_its_context(kernel: InputKernel, see
         np.testing.assert_allclose(kernel.cross(one, other), expected, rtol=1e-10, atol=1e-10)
 
 
-@given(kernels(), st.integers(0, 1000), st.integers(1, 25))
+@given(input_kernels(), st.integers(0, 1000), st.integers(1, 25))
 def test_it_is_a_covariance(kernel: InputKernel, seed: int, size: int) -> None:
-    gram = kernel.gram(rows_of(kernel.layout, size, seed))
+    gram = kernel.gram(input_rows(kernel.layout, size, seed))
     np.testing.assert_array_equal(gram, gram.T)
     assert np.linalg.eigvalsh(gram)[0] >= -1e-10 * max(np.trace(gram), 1e-300)
 
@@ -113,9 +84,9 @@ def test_effects_of_arms_without_features_sum_to_zero_in_every_context(
     kernel = InputKernel(
         layout, InputScaling((0.0,), (1.0,)), 1.0, 1.0, 0.0, 0.0, 0.0, interaction, ContextPart(1.0, 1.0, 0.3)
     )
-    context = rows_of(InputLayout(0, 0, 1, 1), 1, seed)
+    context = input_rows(InputLayout(0, 0, 1, 1), 1, seed)
     every = np.column_stack([np.arange(n_arms), np.repeat(context, n_arms, axis=0)])
-    anywhere = rows_of(layout, 7, seed + 1)
+    anywhere = input_rows(layout, 7, seed + 1)
     np.testing.assert_allclose(kernel.cross(every, anywhere).sum(axis=0), np.zeros(7), atol=1e-12)
 
 
@@ -140,8 +111,9 @@ def test_a_context_that_is_alone_moves_all_candidates_alike() -> None:
     assert differences[0] == pytest.approx(differences[1], rel=1e-12)
 
 
-@given(layouts())
-def test_a_layout_has_every_column_once(layout: InputLayout) -> None:
+@given(input_kernels())
+def test_a_layout_has_every_column_once(kernel: InputKernel) -> None:
+    layout = kernel.layout
     columns = np.arange(layout.width)
     parts = [
         columns[: int(layout.codes > 0)],
