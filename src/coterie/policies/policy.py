@@ -131,8 +131,14 @@ class Policy:
         found = self._decide(row, self.in_context(arms, context), self.n_decisions)
         return self._chosen(row, arms, found), found
 
-    def in_context(self, arms: Any, context: Any) -> Any:
-        """Returns arms as the model knows them in a context; raises where there is one and it knows of none."""
+    def in_context(self, arms: Any, context: Any, *, keep: bool = True) -> Any:  # noqa: ARG002 - nothing to keep
+        """Returns arms as the model knows them in a context; raises where there is one and it knows of none.
+
+        Args:
+            arms: As the model knows them without one.
+            context: What is different about this moment.
+            keep: Whether what is new in the context is learned.
+        """
         if context is not None:
             rule = f"{self.name!r} was made without contexts"
             raise ContextError("a context was given", rule, "Make an auto-* policy with context_schema=...")
@@ -324,16 +330,16 @@ class Policy:
 
     def predict(self, user: UserId, candidates: Any = None, *, context: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
-        arms = self.in_context(self._candidates(candidates), context)
-        mean, std = self.model.peek(self._user_row(user), arms)
+        row = self._user_row(user)
+        mean, std = self.model.peek(row, self.in_context(self._candidates(candidates), context, keep=False))
         if self.centre:
             mean = mean + self.centre
         return (mean, std) if self.inverse_link is None else self.inverse_link(mean, std)
 
-    def covariance(self, user: UserId, candidates: Any = None) -> Array:
+    def covariance(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
         row = self._user_row(user)
-        return self.model.read_covariance(row, self._candidates(candidates))
+        return self.model.read_covariance(row, self.in_context(self._candidates(candidates), context, keep=False))
 
     @property
     def score(self) -> Score:

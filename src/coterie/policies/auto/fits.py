@@ -7,11 +7,13 @@ the rewards that come in meanwhile, so that taking the fit costs nothing.
 import atexit
 import os
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from coterie.errors import FAILURES
 from coterie.models import Model
@@ -202,8 +204,13 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
         "shift": found.shift,
         "history": pending.history,
         "hyper": found.hyper._asdict(),
-        "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+        "later": {"users": list(users), "arms": _as_plain(arms), "values": list(values)},
     }
+
+
+def _as_plain(arms: Sequence[Any]) -> Any:
+    """Returns a list of rows of the pool, or one table of inputs."""
+    return np.array(arms) if len(arms) and np.ndim(arms[0]) else list(arms)
 
 
 def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
