@@ -23,7 +23,7 @@ def subjects() -> list[Any]:
     for name, recipe in sorted(RECIPES.items()):
         options: list[dict[str, Any]] = [{}, *({"sampling": each} for each in list(recipe.scores)[1:])]
         options += [{"similarity": each} for each in list(recipe.similarities or {})[1:]]
-        options += [{"likelihood": "bernoulli"}, {"user_features": FEATURES}] if recipe.auto else []
+        options += [{"likelihood": "bernoulli"}, {"users": FEATURES}] if recipe.auto else []
         out += [pytest.param(name, each, id="-".join([name, *map(_label, each.items())])) for each in options]
     return out
 

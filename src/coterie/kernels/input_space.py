@@ -19,8 +19,8 @@ class InputSpace:
     Attributes:
         arms: The pool.
         schema: What a context holds.
-        request_features: Names of features of an arm that each request gives, such as a price; they follow those of
-            the pool.
+        request_features: Names of features of an arm that each request gives, such as a price: numbers of the context
+            in which the arm is shown.
 
     Examples:
         >>> space = InputSpace(ArmPool.without_features(["tea", "coffee"]), ContextSchema.of({"hour": "number"}))
@@ -36,8 +36,8 @@ class InputSpace:
     def layout(self) -> InputLayout:
         """Which columns an input has."""
         arms, schema = self.arms, self.schema
-        features = (arms.dimension if arms.has_features else 0) + len(self.request_features)
-        return InputLayout(0 if arms.has_features else len(arms), features, schema.n_numbers, schema.n_categories)
+        codes, features = (0, arms.dimension) if arms.has_features else (len(arms), 0)
+        return InputLayout(codes, features, len(self.request_features) + schema.n_numbers, schema.n_categories)
 
     def encoded(self, context: Any) -> tuple[Array, "InputSpace"]:
         """Returns a context as a row, and the space after it has come; raises if it is not as the schema says."""
@@ -61,6 +61,11 @@ class InputSpace:
             raise DimensionError(what, rule, "Give every arm the same features")
         check_range(out, whose="candidate {}".format)
         return out
+
+    def with_arm(self, row: Array, arm: int) -> Array:
+        """Returns an input with the features that an arm of the pool has."""
+        own = self.of_arms(np.array([arm]))[0]
+        return np.concatenate([own, row[len(own) :]])
 
     def rows(self, of_arms: Array, context: Array, of_request: Array | None = None) -> Array:
         """Returns an input for each arm, all in the same context.

@@ -9,8 +9,7 @@ context's numbers, and a code for each of the context's categories. Two categori
 rows are: a squared distance of 2. What depends on the context alone moves all candidates of a decision alike; it is
 learned since it is noise otherwise. So the effects of arms without features, and their interactions with a context, sum
 to zero over the arms, as in an analysis of variance. Arms that have nothing to do with one another are those of a
-context's variance of 1 / (arms - 1) of the interaction's; with less, what one arm gains the others lose. Where arms
-have no features but those that a request gives, which arm it is counts as one more, a category.
+context's variance of 1 / (arms - 1) of the interaction's; with less, what one arm gains the others lose.
 """
 
 from dataclasses import dataclass, field, replace
@@ -101,10 +100,6 @@ class InputScaling(NamedTuple):
         """Returns the scaling of these columns and, after them, of others."""
         return InputScaling(self.centre + other.centre, self.weight + other.weight)
 
-    def first(self, n_columns: int) -> "InputScaling":
-        """Returns the scaling of the first columns."""
-        return InputScaling(self.centre[:n_columns], self.weight[:n_columns])
-
     def applied(self, rows: Array) -> Array:
         """Returns rows of these columns as they are measured."""
         return np.asarray((rows - np.array(self.centre)) * np.array(self.weight))
@@ -187,7 +182,7 @@ class InputKernel(ArmKernel):
         layout, linear = self.layout, self.linear_share
         arm = np.ones(len(X))
         if layout.features:
-            squares = np.sum(self._scaled(X, layout.of_arm) ** 2, axis=1) + (layout.codes > 0)
+            squares = np.sum(self._scaled(X, layout.of_arm) ** 2, axis=1)
             arm = (1 - linear) + linear * squares / self.n_features
         if layout.numbers + layout.categories == 0:
             return np.asarray(self.variance * (arm + self.level))
@@ -200,8 +195,8 @@ class InputKernel(ArmKernel):
 
     @property
     def n_features(self) -> int:
-        """The mean square of an arm's features: as many as vary, and one for which arm it is."""
-        return max(int(np.count_nonzero(self._weight[: self.layout.features])) + (self.layout.codes > 0), 1)
+        """The mean square of an arm's features: as many as vary."""
+        return max(int(np.count_nonzero(self._weight[: self.layout.features])), 1)
 
     @property
     def n_context_features(self) -> int:
@@ -230,9 +225,6 @@ class InputKernel(ArmKernel):
             return contrasts(X, Z, layout.codes)
         x, z = self._scaled(X, layout.of_arm), self._scaled(Z, layout.of_arm)
         products, halves = _products_and_halves(x, z)
-        if layout.codes:
-            products += contrasts(X, Z, layout.codes)
-            halves -= np.not_equal.outer(X[:, 0], Z[:, 0])
         out: FloatArray = np.exp(halves / self.lengthscale**2)
         out *= 1 - self.linear_share
         products *= self.linear_share / self.n_features

@@ -193,6 +193,23 @@ class ContextSchema:
     def _required(self) -> list[str]:
         return [field.name for field in self.fields if field.default is None]
 
+    def given(self) -> Any:
+        """Returns what `of` makes the same schema from, without the categories that were learned.
+
+        Examples:
+            >>> ContextSchema.of({"hour": "number", "device": ["phone"]}).given()
+            {'hour': {'kind': 'number', 'default': None}, 'device': {'kind': ['phone'], 'default': None}}
+        """
+        if not self.is_named:
+            return len(self.fields)
+        return {
+            field.name: {
+                "kind": list(field.categories) if field.categories and not field.is_open else field.kind,
+                "default": field.default,
+            }
+            for field in self.fields
+        }
+
     def as_plain(self) -> Any:
         """Returns it as plain values, which JSON can hold."""
         fields = [{**field._asdict(), "categories": list(field.categories)} for field in self.fields]

@@ -50,6 +50,7 @@ class Policy:
 
     Attributes:
         decides_together: Whether decisions for several users can be computed at once (`consider_many`).
+        has_inputs: Whether arms have contexts: the model knows them as inputs.
         learns_by_decisions: Whether what a reward teaches depends on the decision that led to it.
         centre: The prior mean of rewards. The model knows rewards less this number.
         width_rule: Multiplies the width where not all of the posterior is worth exploring alike; None otherwise.
@@ -61,6 +62,7 @@ class Policy:
     """
 
     decides_together = True
+    has_inputs = False
     learns_by_decisions = False
 
     def __init__(
@@ -131,14 +133,8 @@ class Policy:
         found = self._decide(row, self.in_context(arms, context), self.n_decisions)
         return self._chosen(row, arms, found), found
 
-    def in_context(self, arms: Any, context: Any, *, keep: bool = True) -> Any:  # noqa: ARG002 - nothing to keep
-        """Returns arms as the model knows them in a context; raises where there is one and it knows of none.
-
-        Args:
-            arms: As the model knows them without one.
-            context: What is different about this moment.
-            keep: Whether what is new in the context is learned.
-        """
+    def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Any:  # noqa: ARG002 - contexts may be new
+        """Returns arms as the model knows them in a context; raises where there is one and it knows of none."""
         if context is not None:
             rule = f"{self.name!r} was made without contexts"
             raise ContextError("a context was given", rule, "Make an auto-* policy with context_schema=...")
@@ -326,12 +322,20 @@ class Policy:
         self.pending_model = None
         return True
 
+    def take_arms(self, arms: ArmPool) -> bool:  # noqa: ARG002 - only some can
+        """Takes a pool with more arms after those there are, if nothing need be learned again; returns whether."""
+        return False
+
     # What is believed
 
     def predict(self, user: UserId, candidates: Any = None, *, context: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
         row = self._user_row(user)
-        mean, std = self.model.peek(row, self.in_context(self._candidates(candidates), context, keep=False))
+        return self.predict_rows(row, self.in_context(self._candidates(candidates), context, learn=False))
+
+    def predict_rows(self, row: int, arms: Any) -> tuple[Array, Array]:
+        """Returns what `predict` does, of a user's row and arms as the model knows them."""
+        mean, std = self.model.peek(row, arms)
         if self.centre:
             mean = mean + self.centre
         return (mean, std) if self.inverse_link is None else self.inverse_link(mean, std)
@@ -339,7 +343,7 @@ class Policy:
     def covariance(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
         row = self._user_row(user)
-        return self.model.read_covariance(row, self.in_context(self._candidates(candidates), context, keep=False))
+        return self.model.read_covariance(row, self.in_context(self._candidates(candidates), context, learn=False))
 
     @property
     def score(self) -> Score:

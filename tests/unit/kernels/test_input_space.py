@@ -21,8 +21,8 @@ SCHEMA = ContextSchema.of({"hour": "number", "device": "category"})
     [
         (PLAIN, SCHEMA, (), InputLayout(0, 2, 1, 1)),
         (BARE, SCHEMA, (), InputLayout(3, 0, 1, 1)),
-        (PLAIN, ContextSchema(), ("price",), InputLayout(0, 3, 0, 0)),
-        (BARE, ContextSchema.of(4), ("price",), InputLayout(3, 1, 4, 0)),
+        (PLAIN, ContextSchema(), ("price",), InputLayout(0, 2, 1, 0)),
+        (BARE, ContextSchema.of(4), ("price", "distance"), InputLayout(3, 0, 6, 0)),
         (BARE, ContextSchema(), (), InputLayout(3, 0, 0, 0)),
     ],
 )
@@ -35,12 +35,13 @@ def test_the_layout_is_that_of_the_rows(
     context = np.arange(schema.n_numbers + schema.n_categories, dtype=np.float64)
     rows = space.rows(space.of_arms(np.array([2, 0])), context, of_request)
     assert rows.shape == (2, layout.width)
-    np.testing.assert_array_equal(rows[:, layout.of_context], [context, context])
-    np.testing.assert_array_equal(
-        rows[:, layout.of_arm.stop - len(requests) : layout.of_arm.stop], np.ones((2, len(requests)))
-    )
+    shown = np.concatenate([np.ones(len(requests)), context])
+    np.testing.assert_array_equal(rows[:, layout.of_context], [shown, shown])
     own = PLAIN.features[[2, 0]] if arms is PLAIN else np.array([[2.0], [0.0]])
     np.testing.assert_array_equal(rows[:, : own.shape[1]], own)
+    other = space.with_arm(rows[0], 1)
+    np.testing.assert_array_equal(other[: own.shape[1]], PLAIN.features[1] if arms is PLAIN else [1.0])
+    np.testing.assert_array_equal(other[layout.of_context], shown)
 
 
 def test_a_context_is_learned_into_another_space() -> None:

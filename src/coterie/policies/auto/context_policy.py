@@ -1,14 +1,16 @@
 """A policy that learns its own hyperparameters where arms have contexts, or users features."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array, UserId
-from coterie.errors import DimensionError, ParameterError, listed
+from coterie.errors import CoterieError, DimensionError, ParameterError, listed
 from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.models import History, Model
@@ -29,26 +31,31 @@ class ContextPolicy(AutoPolicy):
         inputs: What the next context is checked by; categories that come are learned.
     """
 
+    has_inputs = True
     hyper: InputHyper
+    context: InputFitContext
+    _fitting: InputFitContext
 
     def __init__(self, *, inputs: InputSpace, **rest: Any) -> None:
         super().__init__(**rest)
         self.inputs = inputs
         self.decides_together = False  # rows of contexts differ from decision to decision
 
-    def in_context(self, arms: Any, context: Any, *, keep: bool = True, of_request: Array | None = None) -> Array:
-        """Returns the inputs of arms of the pool in a context.
+    def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Array:
+        """Returns the inputs of arms of the pool in a context; categories that are new in it are learned, or not."""
+        return self.inputs_of(self.inputs.of_arms(np.asarray(arms)), context, learn=learn)
 
-        Args:
-            arms: Rows of the pool.
-            context: As the schema says.
-            keep: Whether categories that are new in it are learned, or counted as unknown.
-            of_request: The features that the request gives, a row for each arm, where there are any.
-        """
-        inputs, after = self._encoded(self.inputs, arms, context, of_request)
-        if keep:
-            self.inputs = after
-        return inputs
+    def inputs_of(self, of_arms: Array, context: Any, of_request: Array | None = None, *, learn: bool = True) -> Array:
+        """Returns the inputs of arms in a context, from their columns and the features that the request gives."""
+        wanted, got = len(self.inputs.request_features), 0 if of_request is None else of_request.shape[1]
+        if wanted != got:
+            rule = f"it gives {wanted}: {listed(self.inputs.request_features, 20)}" if wanted else "none are declared"
+            remedy = "Give every arm those that request_features names"
+            raise DimensionError(f"a request gives {got} features of an arm", rule, remedy)
+        row, inputs = self.inputs.encoded(context)
+        if learn:
+            self.inputs = inputs
+        return inputs.rows(of_arms, row, of_request)
 
     def learn(self, row: int, column: Any, value: float) -> None:
         """Learns a reward of an input, which was checked already; the row that is kept is a copy."""
@@ -69,30 +76,31 @@ class ContextPolicy(AutoPolicy):
         if not len(rows) == len(columns) == len(values) == len(given):
             what = f"{len(rows)} users, {len(columns)} arms, {len(values)} rewards and {len(given)} contexts"
             raise DimensionError(what, "there is one of each for a reward", "Pass columns of the same length")
-        inputs, space = [], self.inputs
-        for column, context in zip(columns, given, strict=True):
-            encoded, space = self._encoded(space, [column], context)
-            inputs.append(encoded[0])
-        if inputs:
-            self._learn_many(rows, inputs, values)
-            self.inputs = space
+        before = self.inputs
+        try:
+            inputs = [self.in_context([each], context)[0] for each, context in zip(columns, given, strict=True)]
+            if inputs:
+                self._learn_many(rows, inputs, values)
+        except CoterieError:
+            self.inputs = before
+            raise
 
     def fit(self, batches: Iterable[Any], **_: Any) -> int:  # noqa: ARG002 - refused, whatever they are
         """Never possible: raises."""
         rule = "rewards in contexts are learned one after another"
         raise ParameterError(f"a fit was asked for with {self.name!r} and contexts", rule, "Use update_many")
 
-    def _encoded(
-        self, space: InputSpace, arms: Any, context: Any, of_request: Array | None = None
-    ) -> tuple[Array, InputSpace]:
-        """Returns the inputs of arms of the pool in a context, and the space after it has come."""
-        wanted, got = len(space.request_features), 0 if of_request is None else of_request.shape[1]
-        if wanted != got:
-            what = f"a request gives {got} features of an arm"
-            rule = f"it gives {wanted}: {listed(space.request_features, 20)}" if wanted else "none are declared"
-            raise DimensionError(what, rule, "Give every arm those that request_features names")
-        row, after = space.encoded(context)
-        return space.rows(space.of_arms(np.asarray(arms)), row, of_request), after
+    def take_arms(self, arms: ArmPool) -> bool:
+        """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""
+        before, n_arms = self.inputs.arms, len(self.inputs.arms)
+        same = arms.ids[:n_arms] == before.ids and np.array_equal(arms.features[:n_arms], before.features)
+        if not (before.has_features and arms.has_features and same):
+            return False
+        self.inputs, self.context = replace(self.inputs, arms=arms), self.context.with_arms(arms)
+        self._fitting = self._fitting.with_arms(arms)
+        self._take_hyper(self.hyper, self._scale)
+        self.arms, self.arm_ids, self._arm_index = arms, arms.ids, dict(arms.index)
+        return True
 
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the settings, the schema included."""
@@ -100,9 +108,7 @@ class ContextPolicy(AutoPolicy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
-        self.inputs = InputSpace(
-            self.inputs.arms, ContextSchema.from_plain(state["schema"]), self.inputs.request_features
-        )
+        self.inputs = replace(self.inputs, schema=ContextSchema.from_plain(state["schema"]))
         super().restore(state)
 
     def describe(self) -> str:

@@ -7,7 +7,7 @@ the rewards that come in meanwhile, so that taking the fit costs nothing.
 import atexit
 import os
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -204,21 +204,20 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
         "shift": found.shift,
         "history": pending.history,
         "hyper": found.hyper._asdict(),
-        "later": {"users": list(users), "arms": _as_plain(arms), "values": list(values)},
+        "later": {"users": list(users), "arms": [_plain_arm(arm) for arm in arms], "values": list(values)},
     }
 
 
-def _as_plain(arms: Sequence[Any]) -> Any:
-    """Returns a list of rows of the pool, or one table of inputs."""
-    return np.array(arms) if len(arms) and np.ndim(arms[0]) else list(arms)
+def _plain_arm(arm: Any) -> Any:
+    return arm.tolist() if isinstance(arm, np.ndarray) else arm
 
 
 def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
     """Returns the fit of a state."""
     found, later = Found(hyper_of(list(state["hyper"].values())), state["shift"]), state["later"]
     out = PendingFit(state["started"], state["due"], state["history"], lambda: found, make)
-    for reward in zip(later["users"], later["arms"], later["values"], strict=True):
-        out.follow(reward)
+    for user, arm, value in zip(later["users"], later["arms"], later["values"], strict=True):
+        out.follow((user, np.array(arm) if isinstance(arm, list) else arm, value))
     return out
 
 

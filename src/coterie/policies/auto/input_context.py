@@ -4,8 +4,8 @@
     Ku  = graph G + own I + common 11' + traits SE(features of users)
     Kin = Ka (1 + interaction Kc) + context Kc + offset
 
-Ka and Kc are those of `InputKernel`, of unit mean diagonal. Numbers of contexts, and features of arms that requests
-give, are measured in units of the spread that they have in the rewards so far; a fit takes these again.
+Ka and Kc are those of `InputKernel`, of unit mean diagonal. Numbers of contexts are measured in units of the spread
+that they have in the rewards so far; a fit takes these again.
 """
 
 from collections.abc import Mapping
@@ -48,12 +48,21 @@ class InputFitContext(FitContext):
     ) -> None:
         super().__init__(graph, arms, **rest)
         self.layout, self.traits = layout, traits
-        of_pool = InputScaling.of(arms.features[:, : arms.dimension if arms.has_features else 0])
-        self._n_of_pool = len(of_pool.weight)
-        of_requests = layout.features - self._n_of_pool
-        if of_requests:  # each adds 2 to the squared distance, as which arm it is does
-            self.median_distance = sqrt((self.median_distance**2 if self._n_of_pool else 2.0) + 2.0 * of_requests)
-        self.scaling = of_pool.then(InputScaling.of(np.empty((0, of_requests + layout.numbers))))
+        self.scaling = self._arm_scaling().then(InputScaling.of(np.empty((0, layout.numbers))))
+
+    def _arm_scaling(self) -> InputScaling:
+        return InputScaling.of(self._arms.features[:, : self.layout.features])
+
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return len(self._arms)
+
+    def with_arms(self, arms: ArmPool) -> Self:
+        """Returns the same with a pool of more arms; the next fit measures features in units of their spread."""
+        out = copy(self)
+        out._arms = arms
+        return out
 
     @property
     def n_numbers(self) -> int:
@@ -94,13 +103,11 @@ class InputFitContext(FitContext):
         return Prior(centre, spread)
 
     def rescaled(self, history: History) -> Self:
-        """Returns the same with what requests and contexts give in units of the spread that it has in a history."""
-        layout, n_of_pool = self.layout, self._n_of_pool
-        if layout.features + layout.numbers == n_of_pool or not len(history):
+        """Returns the same with numbers of contexts in units of the spread that they have in a history."""
+        if not len(history):
             return self
         out = copy(self)
-        seen = history.arm_array()[:, layout.of_arm.start + n_of_pool : layout.of_numbers.stop]
-        out.scaling = self.scaling.first(n_of_pool).then(InputScaling.of(seen))
+        out.scaling = self._arm_scaling().then(InputScaling.of(history.arm_array()[:, self.layout.of_numbers]))
         return out
 
     def scales(self) -> dict[str, Any]:
@@ -131,12 +138,10 @@ class InputFitContext(FitContext):
     def _input_parts(self, sample: PairSample, rows: Array, n_rows: int) -> InputParts:
         kernel, layout = self._input_kernel(self.prior(1.0).centre, 1.0), self.layout
         numbers, categories = kernel._scaled(rows, layout.of_numbers), rows[:, layout.of_categories]
-        of_arms, of_contexts = None, None
-        products = contrasts(rows, rows, layout.codes) if layout.codes else np.zeros((len(rows), len(rows)))
+        products, of_arms, of_contexts = contrasts(rows, rows, layout.codes), None, None
         if layout.features:
             features = kernel._scaled(rows, layout.of_arm)
-            products, of_arms = (features @ features.T + products) / kernel.n_features, squared_distances(features)
-            of_arms += 2.0 * np.not_equal.outer(rows[:, 0], rows[:, 0]) if layout.codes else 0.0
+            products, of_arms = features @ features.T / kernel.n_features, squared_distances(features)
         apart = sum(2.0 * np.not_equal.outer(each, each) for each in categories.T)
         if layout.numbers + layout.categories:
             of_contexts = (numbers @ numbers.T + layout.categories - 0.5 * apart) / kernel.n_context_features

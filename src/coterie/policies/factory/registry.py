@@ -76,7 +76,7 @@ def make_policy(
     likelihood: str = "gaussian",
     context_schema: Any = None,
     request_features: Iterable[str] | None = None,
-    user_features: Mapping[Any, Any] | None = None,
+    users: Mapping[Any, Any] | None = None,
     engine: str = "auto",
     expected_rounds: int | None = None,
     engine_options: Mapping[str, Any] | None = None,
@@ -108,7 +108,7 @@ def make_policy(
         context_schema: For auto-*, what a context holds: a mapping from names to "number", "flag", "category" or a list
             of categories, or how many numbers a row has. `select` and `update` then take `context=`.
         request_features: For auto-*, names of features of an arm that each request gives, such as a price.
-        user_features: For auto-*, what is known of each user beside the graph: mappings, or rows of numbers, by id.
+        users: For auto-*, what is known of each user beside the graph: mappings, or rows of numbers, by id.
         engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse", or "groups"
             where users are pooled, alone or in clusters; "auto" chooses by cost and memory, and `describe()` says why.
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
@@ -142,7 +142,7 @@ def make_policy(
     given |= {"noise_var": noise_var, "width": width, "sampling": sampling, "similarity": similarity}
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     inputs = None
-    if context_schema is not None or request_features is not None or user_features is not None:
+    if context_schema is not None or request_features is not None or users is not None:
         inputs = inputs_for(name, recipe, likelihood, arms, context_schema, request_features)
     if recipe.auto:
         pool = pool_for_auto(name, arms)
@@ -160,7 +160,7 @@ def make_policy(
         }
         if inputs is None:
             return maker(arms=pool, **parts)
-        traits = None if user_features is None else user_rows(graph.users, user_features)
+        traits = None if users is None else user_rows(graph.users, users)
         return make_context_policy(inputs=inputs, traits=traits, **parts)
     given_noise = recipe.noise_var if noise_var is None else noise_var
     if isinstance(given_noise, SpectralSchedule):
@@ -171,20 +171,20 @@ def make_policy(
     first_noise, followers = scheduled_noise(given_noise, graph)
     rule, seed = score_for(name, recipe, sampling, score), checked_seed(seed)
     chosen = similarity_for(name, recipe, similarity)
-    users = user_kernel_for(recipe, user_kernel, laplacian_ridge, chosen)
+    alike = user_kernel_for(recipe, user_kernel, laplacian_ridge, chosen)
     learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
     similar_arms = recipe.arm_kernel if arm_kernel is None else arm_kernel
     suited, why = engine, ""
     if not (learned or recipe.staged):
-        suited, why = suited_groups(engine, users, graph, arms)
+        suited, why = suited_groups(engine, alike, graph, arms)
     followers += clusters_for(recipe, cluster_width, graph, arms, suited, seed)
     if suited == engine and not (followers or learned or recipe.staged):
         # these change the covariance of all users, or ask for it
-        suited, why = suited_engine(engine, users, graph, similar_arms, arms, expected_rounds, engine_options)
+        suited, why = suited_engine(engine, alike, graph, similar_arms, arms, expected_rounds, engine_options)
     features, engine_options = feature_options(engine, engine_options)
     make = partial(
         make_model,
-        joint_kernel_for(users, graph, similar_arms, arms, suited, features),
+        joint_kernel_for(alike, graph, similar_arms, arms, suited, features),
         engine=engine,
         why=why,
         expected_rounds=expected_rounds,
@@ -199,7 +199,7 @@ def make_policy(
         "width": checked_width(recipe.width if width is None else width),
         "followers": [*followers, *([learned] if learned else [])],
         "seed": seed,
-        "user_kernel": users,
+        "user_kernel": alike,
     }
     certified = engine == "sparse" and is_certified(engine_options)
     if certified:

@@ -33,7 +33,7 @@ Context = dict[str, Any]
 
 
 def make(arms: str = "none", **options: Any) -> ContextPolicy:
-    given: dict[str, Any] = {"context_schema": SCHEMA, "user_features": FEATURES} | options
+    given: dict[str, Any] = {"context_schema": SCHEMA, "users": FEATURES} | options
     policy = ct.make_policy("auto-ucb", graph=GRAPH, arms=POOLS[arms], **given)
     assert isinstance(policy, ContextPolicy)
     return policy
@@ -244,7 +244,7 @@ def test_it_learns_which_arm_suits_which_moment() -> None:
 
 
 def test_what_follows_from_the_context_alone_is_learned_too() -> None:
-    policy, rng = make(user_features=None), np.random.default_rng(0)
+    policy, rng = make(users=None), np.random.default_rng(0)
     for _ in range(200):
         context = context_of(rng)
         policy.update(
@@ -259,7 +259,7 @@ def test_what_follows_from_the_context_alone_is_learned_too() -> None:
 def test_a_friendless_user_starts_from_those_who_are_alike() -> None:
     graph = ct.make_graph("empty", 12)
     ages = {user: {"age": 20.0 if user < 6 else 60.0} for user in range(12)}
-    policy = ct.make_policy("auto-ucb", graph=graph, arms=POOLS["none"], user_features=ages)
+    policy = ct.make_policy("auto-ucb", graph=graph, arms=POOLS["none"], users=ages)
     rng = np.random.default_rng(0)
     for _ in range(200):
         user, arm = int(rng.choice([0, 1, 2, 3, 4, 6, 7, 8, 9, 10])), int(rng.integers(5))
@@ -272,20 +272,20 @@ def test_a_friendless_user_starts_from_those_who_are_alike() -> None:
 
 
 def test_features_that_a_request_gives_are_part_of_an_input() -> None:
-    policy, rng = make(request_features=["price"], user_features=None), np.random.default_rng(0)
+    policy, rng = make(request_features=["price"], users=None), np.random.default_rng(0)
     with pytest.raises(DimensionError, match="a request gives 0 features of an arm; it gives 1: 'price'"):
         policy.select(0, context=ASKED)
     with pytest.raises(DimensionError, match="a request gives 1 features of an arm; none are declared"):
-        make().in_context([0], ASKED, of_request=np.ones((1, 1)))
-    rows = np.arange(5)
+        make().inputs_of(np.zeros((1, 1)), ASKED, np.ones((1, 1)))
+    rows = policy.inputs.of_arms(np.arange(5))
     for _ in range(150):
         prices = 5e6 + 1000 * rng.uniform(size=(5, 1))
-        inputs = policy.in_context(rows, context_of(rng), of_request=prices)
+        inputs = policy.inputs_of(rows, context_of(rng), prices)
         found = policy.consider_rows(0, inputs)
         value = -(prices[found.best, 0] - 5e6) / 1000 + 0.5 * float(found.best == 2)
         policy.learn(0, inputs[found.best], value + 0.05 * float(rng.normal()))
     prices = 5e6 + np.array([[900.0], [500.0], [500.0], [100.0], [500.0]])
-    mean, _ = policy.model.peek(0, policy.in_context(rows, ASKED, of_request=prices))
+    mean, _ = policy.model.peek(0, policy.inputs_of(rows, ASKED, prices))
     assert mean[3] > mean[1] > mean[0]  # the cheaper the better,
     assert mean[2] > mean[4]  # and which arm it is counts too
 
@@ -312,7 +312,7 @@ def test_options_that_do_not_go_together_are_refused() -> None:
     with pytest.raises(ContextError, match="context_schema is 'hour'"):
         ct.make_policy("auto-ucb", graph=GRAPH, arms=arms, context_schema="hour")
     with pytest.raises(ContextError, match="users 5 have no features"):
-        ct.make_policy("auto-ucb", graph=GRAPH, arms=arms, user_features={user: [1.0] for user in range(5)})
+        ct.make_policy("auto-ucb", graph=GRAPH, arms=arms, users={user: [1.0] for user in range(5)})
     with pytest.raises(ParameterError, match="'auto-ucb' was asked for without arms"):
         ct.make_policy("auto-ucb", graph=GRAPH, context_schema=SCHEMA)
     for engine in ("grid", "linear", "sparse"):

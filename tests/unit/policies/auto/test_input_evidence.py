@@ -25,27 +25,26 @@ POOLS = {
     "features": ct.ArmPool(np.random.default_rng(1).normal(size=(5, 2))),
     "none": ct.ArmPool.without_features(range(4)),
 }
-# For each: the pool, and how many features a request gives; numbers and categories of a context; features of users
+# For each: the pool, numbers and categories of a context, and whether users have features
 CASES = {
-    "features, both, traits": ("features", 0, 2, 1, True),
-    "features, numbers": ("features", 0, 2, 0, False),
-    "features, request": ("features", 1, 0, 1, False),
-    "features, nothing, traits": ("features", 0, 0, 0, True),
-    "none, both, traits": ("none", 0, 2, 2, True),
-    "none, categories": ("none", 0, 0, 2, False),
-    "none, numbers": ("none", 0, 3, 0, False),
-    "none, request": ("none", 2, 1, 1, True),
-    "none, nothing": ("none", 0, 0, 0, False),
+    "features, both, traits": ("features", 2, 1, True),
+    "features, numbers": ("features", 2, 0, False),
+    "features, categories": ("features", 0, 1, False),
+    "features, nothing, traits": ("features", 0, 0, True),
+    "none, both, traits": ("none", 2, 2, True),
+    "none, categories": ("none", 0, 2, False),
+    "none, numbers": ("none", 3, 0, False),
+    "none, nothing": ("none", 0, 0, False),
 }
 every_case = pytest.mark.parametrize("name", list(CASES))
 points = st.lists(st.floats(-1.5, 1.5), min_size=15, max_size=15).map(np.array)
 
 
 def context_of(name: str) -> InputFitContext:
-    pool, requests, numbers, categories, has_traits = CASES[name]
+    pool, numbers, categories, has_traits = CASES[name]
     arms = POOLS[pool]
     codes, features = (0, 2) if arms.has_features else (4, 0)
-    layout = InputLayout(codes, features + requests, numbers, categories)
+    layout = InputLayout(codes, features, numbers, categories)
     return InputFitContext(GRAPH, arms, layout, traits=TRAITS if has_traits else None)
 
 
@@ -56,8 +55,9 @@ def rewards_of(context: InputFitContext, size: int, seed: int) -> list[tuple[int
     for _ in range(size):
         arm = int(rng.integers(len(arms)))
         own = arms.features[arm] if arms.has_features else [arm]
-        beside = rng.integers(-1, 2, size=layout.features + layout.numbers - (2 if arms.has_features else 0))
-        row = np.concatenate([own, beside, rng.integers(0, 2, size=layout.categories)]).astype(np.float64)
+        row = np.concatenate(
+            [own, rng.integers(-1, 2, size=layout.numbers), rng.integers(0, 2, size=layout.categories)]
+        ).astype(np.float64)
         out.append((int(rng.integers(6)), row, float(rng.normal())))
     return out
 
@@ -130,7 +130,7 @@ def test_the_gradient_is_the_slope(name: str, point: Array, size: int, seed: int
 
 
 def test_repeats_of_an_input_are_collapsed_and_every_hyperparameter_matters_somewhere() -> None:
-    context, rewards, history = made("none, request", 60, 1)
+    context, rewards, history = made("none, both, traits", 60, 1)
     assert max(history.counts) > 1
     assert len(history) < len(rewards)
     matters = np.zeros(15, dtype=bool)
