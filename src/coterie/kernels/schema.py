@@ -48,7 +48,7 @@ class ContextField(NamedTuple):
             if flag:
                 return float(value)
             raise self._odd(value, "it is a flag, which is True or False")
-        if not flag and is_number(value) and abs(value) <= LARGEST_FEATURE:
+        if not flag and is_number(value) and abs(float(value)) <= LARGEST_FEATURE:
             return float(value)
         rule = NUMBER_RULE if not flag and isinstance(value, int | float | np.number) else "it is a number"
         raise self._odd(value, rule)
@@ -257,9 +257,12 @@ def _checked_name(name: Any) -> str:
 def _numbers(context: Any) -> Array:
     """Returns a row of finite numbers, or raises."""
     rule = "a context is a mapping from names to values, or a row of numbers"
-    if isinstance(context, str | bytes) or np.ndim(context) != 1 or np.size(context) == 0:
+    try:
+        row = np.asarray(context)
+    except ValueError:  # a list of lists of different lengths
+        row = np.empty(0)
+    if row.ndim != 1 or len(row) == 0:
         raise ContextError(f"the context is {context!r:.100}", rule, "Pass one of these")
-    row = np.asarray(context)
     if row.dtype.kind not in "iuf":
         raise ContextError(f"the context is a row of type {row.dtype}", rule, "Pass numbers, or a mapping")
     row = row.astype(np.float64)
