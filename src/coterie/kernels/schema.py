@@ -157,6 +157,18 @@ class ContextSchema:
         changed = any(after is not before for after, before in zip(fields, self.fields, strict=True))
         return np.array([*numbers, *codes]), replace(self, fields=tuple(fields)) if changed else self
 
+    def filled(self, context: Any) -> Any:
+        """Returns a context with defaults where it does not say, or raises if it is not as the schema says.
+
+        Examples:
+            >>> ContextSchema.of({"hour": {"kind": "number", "default": 12}, "late": "flag"}).filled({"late": True})
+            {'hour': 12.0, 'late': True}
+        """
+        if not self.is_named:
+            return tuple(self._row(context).tolist())
+        values = zip(self.fields, self._values(context), strict=True)
+        return {field.name: bool(value) if field.kind == FLAG else value for field, value in values}
+
     def _row(self, context: Any) -> Array:
         rule, remedy = f"it is a row of {len(self.fields)} numbers", "Pass as many, in the same order"
         if isinstance(context, Mapping) or context is None:
