@@ -207,8 +207,14 @@ class Policy:
         column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
         self.learn(row, self.at_place(self.in_context([column], context), int(place))[0], value)
 
-    def learn(self, row: int, column: Any, value: float) -> None:
-        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
+        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already.
+
+        One of a weight below 1 has a noise variance of `noise_var` / weight: only where the belief `collapses`.
+        """
+        if weight < 1:
+            self._model.learn_noisier(row, column, value, weight=weight)
+            return
         self._learn(row, column, value)
         if self._followers:
             self._follow(self.n_rewards, row, column, value)

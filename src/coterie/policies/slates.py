@@ -73,7 +73,8 @@ def rank(policy: Policy, user: UserId, candidates: Any = None, k: int = 5, *, co
 
     Examples:
         >>> from coterie import ArmPool, UserGraph, make_policy
-        >>> graph, arms = UserGraph.from_edges([("ana", "bo")]), ArmPool([[0.0], [1.0], [3.0]], ids=["tea", "ale", "gin"])
+        >>> graph = UserGraph.from_edges([("ana", "bo")])
+        >>> arms = ArmPool([[0.0], [1.0], [3.0]], ids=["tea", "ale", "gin"])
         >>> policy = make_policy("lk-gp-ucb", graph=graph, arms=arms)
         >>> policy.update("ana", "gin", 5.0), policy.update("ana", "tea", 1.0)
         (None, None)
