@@ -39,6 +39,7 @@ class ContextPolicy(AutoPolicy):
     def __init__(self, *, inputs: InputSpace, **rest: Any) -> None:
         super().__init__(**rest)
         self.inputs = inputs
+        self.has_places = inputs.has_places
         self.decides_together = False  # rows of contexts differ from decision to decision
 
     def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Array:
@@ -89,6 +90,10 @@ class ContextPolicy(AutoPolicy):
         """Never possible: raises."""
         rule = "rewards in contexts are learned one after another"
         raise ParameterError(f"a fit was asked for with {self.name!r} and contexts", rule, "Use update_many")
+
+    def at_place(self, arms: Array, place: int) -> Array:
+        """Returns inputs at a place of a slate, from 1."""
+        return self.inputs.at_place(arms, place)
 
     def take_arms(self, arms: ArmPool) -> bool:
         """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""
