@@ -272,12 +272,12 @@ class Learned:
             yield from batches
             self.touched = True
 
-        def keep(users: Any, arms: Any, rewards: Any) -> None:
+        def keep(users: Any, arms: Any, rewards: Any, inputs: Iterable[Array] = ()) -> None:
             check(rewards, len(more))
-            more.extend(users, arms, rewards)
+            more.extend(users, arms, rewards, inputs)
 
         count = self.policy.fit(checked_first(), progress=progress, keep=keep)
-        self.events.extend(more.users, more.arms, more.rewards)
+        self.events.extend(more.users, more.arms, more.rewards, more.inputs)
         self.at_once = len(self.events)
         return count
 
