@@ -61,9 +61,9 @@ class ContextPolicy(AutoPolicy):
             self.inputs = inputs
         return inputs.rows(of_arms, row, of_request)
 
-    def learn(self, row: int, column: Any, value: float) -> None:
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
         """Learns a reward of an input, which was checked already; the row that is kept is a copy."""
-        super().learn(row, np.array(column), value)
+        super().learn(row, np.array(column), value, weight=weight)
 
     def update_many(
         self,
