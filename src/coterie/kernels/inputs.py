@@ -20,7 +20,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.errors import DimensionError
 from coterie.kernels.arithmetic import ArmKernel, FloatArray
-from coterie.kernels.joint import FreeKernel
+from coterie.kernels.joint import FreeKernel, OnVectors
 
 
 class InputLayout(NamedTuple):
@@ -252,15 +252,26 @@ class InputKernel(ArmKernel):
         return replace(self, variance=self.variance * variance)
 
 
-class InputsKernel(FreeKernel):
-    """The joint kernel of users and inputs: arms are rows of numbers, which a context is part of."""
+class OnInputs(OnVectors):
+    """A joint kernel whose arms are inputs."""
 
+    has_inputs = True
     arm_kernel: InputKernel
 
     @property
     def dimension(self) -> int:
         """How many columns an input has."""
         return self.arm_kernel.dimension
+
+    def no_arms(self) -> Array:
+        """Returns a table of no inputs."""
+        return np.empty((0, self.dimension))
+
+
+class InputsKernel(OnInputs, FreeKernel):
+    """The joint kernel of users and inputs: arms are rows of numbers, which a context is part of."""
+
+    arm_kernel: InputKernel
 
     def with_user_cov(self, user_cov: Array) -> "InputsKernel":
         """Returns the same kernel with other user covariances."""

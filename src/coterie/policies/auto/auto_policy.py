@@ -203,12 +203,15 @@ class AutoPolicy(Policy):
 
         The posterior is conditioned again, at the same hyperparameters; a fit that goes on starts again.
         """
+        return self._relinked(graph, self.context.on(graph))
+
+    def _relinked(self, graph: UserGraph, context: Any) -> bool:
+        """Takes a graph, and what kernels are made of there; returns whether it could."""
         n_users = self.graph.n_users
         same = graph.changes_since(self.graph) is not None or graph.users[:n_users] == self.graph.users
         if not (same and self.likelihood.is_conjugate):
             return False
-        context, hyper = self.context.on(graph), self.hyper
-        hyper = hyper._replace(graph=log(self._scale * context.mean_gain(hyper.ridge)))
+        hyper = self.hyper._replace(graph=log(self._scale * context.mean_gain(self.hyper.ridge)))
         try:
             self._model.retune(context.kernel(hyper, self._scale), self.likelihood.noise_var(hyper))
         except FAILURES:

@@ -129,6 +129,14 @@ class ContextPolicy(AutoPolicy):
         """Returns inputs at a place of a slate, from 1."""
         return self.inputs.at_place(arms, place)
 
+    def relink(self, graph: UserGraph, traits: Array | None = None) -> bool:
+        """Takes another graph, as `AutoPolicy` does; with the features of its users, where they have any."""
+        context = self.context.on(graph)
+        context = context if traits is None else context.with_traits(traits)
+        if context.traits is not None and len(context.traits) != graph.n_users:
+            return False  # nobody says which features newcomers have
+        return self._relinked(graph, context)
+
     def take_arms(self, arms: ArmPool) -> bool:
         """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""
         before, n_arms = self.inputs.arms, len(self.inputs.arms)
@@ -171,6 +179,7 @@ def make_context_policy(
     inputs: InputSpace,
     seed: int,
     traits: Array | None = None,
+    matrices: bool = False,
     **rest: Any,
 ) -> ContextPolicy:
     """Returns a policy at the prior's centre, for rewards of variance 1.
@@ -181,10 +190,11 @@ def make_context_policy(
         inputs: Makes rows of arms and contexts.
         seed: As for `Policy`; also which rewards fits look at.
         traits: Features of users, a row each.
+        matrices: Whether the kernel is to have a matrix over users whatever their number.
         **rest: As for `Policy`.
     """
     likelihood = GaussianLikelihood()
-    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed)
+    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed, matrices=matrices)
     hyper = likelihood.prior(context, History()).centre
     model = make(context.kernel(hyper), noise_var=likelihood.noise_var(hyper))
     parts = {"graph": graph, "arms": inputs.arms, "seed": seed, **rest}

@@ -183,7 +183,7 @@ class FitContext:
         """Returns what the users' covariance is made of, in units of their variance; raises as `kernel` does."""
         check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
         scale, variance = self.scale(hyper) if scale is None else scale, hyper.variance
-        graph, own, common = (_rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
+        graph, own, common = (rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
         return UserParts(graph, exp(hyper.ridge), own, common, self.normalised)
 
     def _user_cov(self, parts: UserParts) -> Array:
@@ -255,6 +255,6 @@ def renumbered(history: History, sample: PairSample, columns: Index, shift: floa
     return out
 
 
-def _rounded(number: float) -> float:
+def rounded(number: float) -> float:
     """Returns it to twelve digits, so that the same shares of two variances are the same numbers."""
     return float(f"{number:.11e}")
