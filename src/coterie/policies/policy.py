@@ -371,8 +371,8 @@ class Policy:
 
     def predict(self, user: UserId, candidates: Any = None, *, context: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
-        arms = self.in_context(self._candidates(candidates), context, learn=False)
-        return self.predict_rows(self._user_row(user), arms)
+        row = self._user_row(user)
+        return self.predict_rows(row, self.in_context(self._candidates(candidates), context, learn=False))
 
     def predict_rows(self, row: int, arms: Any) -> tuple[Array, Array]:
         """Returns what `predict` does, of a user's row and arms as the model knows them."""
@@ -381,10 +381,10 @@ class Policy:
             mean = mean + self.centre
         return (mean, std) if self.inverse_link is None else self.inverse_link(mean, std)
 
-    def covariance(self, user: UserId, candidates: Any = None) -> Array:
+    def covariance(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
         row = self._user_row(user)
-        return self.model.read_covariance(row, self._candidates(candidates))
+        return self.model.read_covariance(row, self.in_context(self._candidates(candidates), context, learn=False))
 
     @property
     def score(self) -> Score:

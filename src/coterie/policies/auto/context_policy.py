@@ -1,12 +1,14 @@
 """A policy that learns its own hyperparameters where arms have contexts, or users features."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, UserId
+from coterie.errors import CoterieError, DimensionError, ParameterError, listed
+from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
@@ -46,10 +48,48 @@ class ContextPolicy(AutoPolicy):
 
     def inputs_of(self, of_arms: Array, context: Any, of_request: Array | None = None, *, learn: bool = True) -> Array:
         """Returns the inputs of arms in a context, from their columns and the features that the request gives."""
+        wanted, got = len(self.inputs.request_features), 0 if of_request is None else of_request.shape[1]
+        if wanted != got:
+            rule = f"it gives {wanted}: {listed(self.inputs.request_features, 20)}" if wanted else "none are declared"
+            remedy = "Give every arm those that request_features names"
+            raise DimensionError(f"a request gives {got} features of an arm", rule, remedy)
         row, inputs = self.inputs.encoded(context)
         if learn:
             self.inputs = inputs
         return inputs.rows(of_arms, row, of_request)
+
+    def learn(self, row: int, column: Any, value: float) -> None:
+        """Learns a reward of an input, which was checked already; the row that is kept is a copy."""
+        super().learn(row, np.array(column), value)
+
+    def update_many(
+        self,
+        users: Iterable[UserId],
+        arms: Iterable[Any],
+        rewards: Iterable[float],
+        *,
+        contexts: Iterable[Any] | None = None,
+    ) -> None:
+        """Learns many rewards, one after another, each in a context of its own; on an error nothing has changed."""
+        rows = [self._user_row(user) for user in as_list("users", users)]
+        columns, values = [self._arm_row(arm) for arm in as_list("arms", arms)], as_list("rewards", rewards)
+        given = [None] * len(columns) if contexts is None else as_list("contexts", contexts)
+        if not len(rows) == len(columns) == len(values) == len(given):
+            what = f"{len(rows)} users, {len(columns)} arms, {len(values)} rewards and {len(given)} contexts"
+            raise DimensionError(what, "there is one of each for a reward", "Pass columns of the same length")
+        before = self.inputs
+        try:
+            inputs = [self.in_context([each], context)[0] for each, context in zip(columns, given, strict=True)]
+            if inputs:
+                self._learn_many(rows, inputs, values)
+        except CoterieError:
+            self.inputs = before
+            raise
+
+    def fit(self, batches: Iterable[Any], **_: Any) -> int:  # noqa: ARG002 - refused, whatever they are
+        """Never possible: raises."""
+        rule = "rewards in contexts are learned one after another"
+        raise ParameterError(f"a fit was asked for with {self.name!r} and contexts", rule, "Use update_many")
 
     def at_place(self, arms: Array, place: int) -> Array:
         """Returns inputs at a place of a slate, from 1."""

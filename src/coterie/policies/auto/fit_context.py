@@ -35,6 +35,7 @@ from coterie.policies.auto.sampling import (
     neighbourhood_laplacian,
     surroundings,
 )
+from coterie.policies.auto.statistics import centre_and_variance
 
 MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among those near one another
 MOST_ARMS = 1_000  # of which a covariance matrix is made
@@ -93,6 +94,10 @@ class FitContext:
     def prior(self, variance: float, noise_share: float | None = None) -> Prior[Any]:
         """Returns the prior of the hyperparameters, for rewards of this variance of which so much is noise."""
         return Prior.of(self, variance, noise_share=noise_share)
+
+    def level_prior(self, history: History) -> tuple[float, float]:
+        """Returns mean and variance of the level before evidence: it varies about the rewards' mean as they do."""
+        return centre_and_variance(history)
 
     def rescaled(self, history: History) -> Self:  # noqa: ARG002 - features of a pool stay as they are
         """Returns the same with features in units of the spread that they have in a history."""

@@ -28,7 +28,9 @@ from coterie.policies.auto.hyper import ABSENT, InputHyper
 from coterie.policies.auto.input_evidence import InputEvidence, InputParts
 from coterie.policies.auto.prior import Prior
 from coterie.policies.auto.sampling import PairSample, draw_input_samples
+from coterie.policies.auto.statistics import centre_and_variance
 
+FIRST_REWARDS = 32  # which say what the average arm pays
 CONTEXT, INTERACTION = -2.0, 0.0  # log variances beforehand, in units of the arm kernel
 
 
@@ -101,6 +103,16 @@ class InputFitContext(FitContext):
             trait_scale=0.7,
         )
         return Prior(centre, spread)
+
+    def level_prior(self, history: History) -> tuple[float, float]:
+        """Returns mean and variance of the level before evidence: what the first rewards say, chosen as yet blindly.
+
+        The level is what the average arm pays. Contexts may tell which arm pays most: then whoever has learned that
+        sees hardly any other, and neither mean nor evidence of all rewards says what the others would have paid.
+        """
+        counts, means = history.count_array()[:FIRST_REWARDS], history.mean_array()[:FIRST_REWARDS]
+        variance = centre_and_variance(history)[1]
+        return float(counts @ means / counts.sum()), variance / len(counts)
 
     def rescaled(self, history: History) -> Self:
         """Returns the same with numbers of contexts in units of the spread that they have in a history."""

@@ -139,8 +139,8 @@ class GaussianLikelihood(Likelihood):
 
 
 def fitted(context: FitContext, history: History, t: int, prior: Prior[Any], start: LearnedHyper) -> Found:
-    """Returns hyperparameters and level of the rewards by evidence; the level varies about their mean as they do."""
-    mean, variance = centre_and_variance(history)
+    """Returns hyperparameters and level of the rewards by evidence."""
+    mean, variance = context.level_prior(history)
     samples = context.evidences(history, t, mean, level_var=variance)
     hyper = fit(Together(samples), prior, start)[0]
     return Found(hyper, mean + level_of(samples, hyper))
