@@ -128,6 +128,11 @@ class Policy:
         """Rewards learned so far."""
         return self._model.history.n_observations
 
+    @property
+    def takes_contexts(self) -> bool:
+        """Whether decisions are made in contexts."""
+        return False
+
     def select(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Choice:
         """Returns the choice for this user among the candidates.
 
@@ -244,9 +249,11 @@ class Policy:
         solve for all users, and memory grows with the pairs of user and arm that were observed.
 
         Args:
-            batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them.
+            batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them. A
+                fourth one has contexts: a list of them, or columns by name.
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
-            keep: Called with each batch once it is checked: rows of users and of arms, and rewards; it may raise.
+            keep: Called with each batch once it is checked: rows of users and of arms, and rewards, and where there are
+                contexts the arms as the model knows them; it may raise.
         """
         if self.arms is None or not self.collapses:
             rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"

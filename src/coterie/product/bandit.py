@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
@@ -51,7 +52,7 @@ from coterie.product.files.journal import Journal, Steady
 from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, with_arms, without_arms
 from coterie.product.inputs.candidates import no_request_features, read_candidates
 from coterie.product.inputs.ids import check_ids
-from coterie.product.inputs.rewards import read_rewards
+from coterie.product.inputs.rewards import first_context, read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned, RewardEvents
@@ -478,14 +479,23 @@ class Bandit:
         """Learns a table of rewards at once and returns how many; on an error nothing has changed.
 
         Args:
-            source: What `read_rewards` takes: the path of a Parquet file, a dataframe, or batches of columns.
+            source: What `read_rewards` takes: the path of a Parquet file, a dataframe, or batches of columns. Columns
+                `context.NAME` are contexts; the first one says what they hold, unless `context_schema` does.
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
         """
         if self._journal is not None:
             what, rule = "a fit was asked for", "a journal has a line for each change, and a table is too long for one"
             raise JournalError(what, rule, "Fit before the journal begins: save, and load with journal=...")
         check = check_all_binary if self._reward == "binary" else nothing_to_check
-        return self._learned.fit(read_rewards(source), check, progress)
+        batches = read_rewards(source)
+        first = list(islice(batches, 1))
+        context = first_context(first[0]) if first else None
+        if context is not None and not self._learned.policy.has_inputs:
+            try:
+                self._take_schema(context)
+            except ContextError as error:
+                raise ContextError(f"row 0: {error.problem}", error.rule, error.remedy) from None
+        return self._learned.fit(chain(first, batches), check, progress)
 
     @reading
     def score_all(self, /, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:

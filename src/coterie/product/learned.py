@@ -308,12 +308,13 @@ class Learned:
             yield from batches
             self.touched = True
 
-        def keep(users: Any, arms: Any, rewards: Any) -> None:
+        def keep(users: Any, arms: Any, rewards: Any, inputs: Iterable[Array] = ()) -> None:
             check(rewards, len(more))
-            more.extend(users, arms, rewards)
+            more.extend(users, arms, rewards, inputs)
 
         count = self.policy.fit(checked_first(), progress=progress, keep=keep)
-        self.events.extend(more.users, more.arms, more.rewards, (), np.ones(len(more) if self.examination else 0))
+        examined = np.ones(len(more) if self.examination else 0)
+        self.events.extend(more.users, more.arms, more.rewards, more.inputs, examined)
         self.at_once = len(self.events)
         return count
 

@@ -148,13 +148,19 @@ class AutoPolicy(Policy):
         if not self.likelihood.is_conjugate:
             rule = f"with likelihood {self.likelihood.name!r} rewards are learned one after another"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use update_many, or 'gaussian'")
-        more = gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
+        more = self._gathered(batches, progress, keep)
         if len(more):
             more.shift(-self.centre)
             condition_on(self._model, more)
             self.pending_fit, self.pending_model = None, None
             self._refit(self.n_rewards)
         return more.n_observations
+
+    def _gathered(
+        self, batches: Iterable[Any], progress: Callable[[str, int], None] | None, keep: Callable[..., None] | None
+    ) -> History:
+        """Returns all batches as a history, each batch checked and kept."""
+        return gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array, UserId
-from coterie.errors import CoterieError, DimensionError, ParameterError, listed
+from coterie.errors import CoterieError, DimensionError, listed
 from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -15,9 +15,12 @@ from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.models import History, Model
 from coterie.policies.auto.auto_policy import AutoPolicy
+from coterie.policies.auto.context_batches import inputs_of_rows
 from coterie.policies.auto.hyper import InputHyper
 from coterie.policies.auto.input_context import InputFitContext
 from coterie.policies.auto.likelihood import GaussianLikelihood
+from coterie.policies.policy import Policy
+from coterie.policies.reward_batches import RowReader, checked_batches
 
 
 class ContextPolicy(AutoPolicy):
@@ -58,9 +61,9 @@ class ContextPolicy(AutoPolicy):
             self.inputs = inputs
         return inputs.rows(of_arms, row, of_request)
 
-    def learn(self, row: int, column: Any, value: float) -> None:
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
         """Learns a reward of an input, which was checked already; the row that is kept is a copy."""
-        super().learn(row, np.array(column), value)
+        super().learn(row, np.array(column), value, weight=weight)
 
     def update_many(
         self,
@@ -86,10 +89,41 @@ class ContextPolicy(AutoPolicy):
             self.inputs = before
             raise
 
-    def fit(self, batches: Iterable[Any], **_: Any) -> int:  # noqa: ARG002 - refused, whatever they are
-        """Never possible: raises."""
-        rule = "rewards in contexts are learned one after another"
-        raise ParameterError(f"a fit was asked for with {self.name!r} and contexts", rule, "Use update_many")
+    @property
+    def takes_contexts(self) -> bool:
+        """Whether decisions are made in contexts: features of users alone need none."""
+        return bool(self.inputs.schema.fields)
+
+    def fit(
+        self,
+        batches: Iterable[Any],
+        *,
+        progress: Callable[[str, int], None] | None = None,
+        keep: Callable[..., None] | None = None,
+    ) -> int:
+        """Learns any number of rewards of arms in contexts at once, as `AutoPolicy.fit` does."""
+        before = self.inputs
+        try:
+            return super().fit(batches, progress=progress, keep=keep)
+        except BaseException:
+            self.inputs = before  # without the categories that came
+            raise
+
+    def _gathered(
+        self, batches: Iterable[Any], progress: Callable[[str, int], None] | None, keep: Callable[..., None] | None
+    ) -> History:
+        more, reader = History(), RowReader(dict(self._user_index), self._arm_index)
+        for users, arms, rewards, contexts in checked_batches(batches):
+            first = reader.n_rows
+            rows, columns, values = reader.read(users, arms, rewards)
+            given, self.inputs = inputs_of_rows(self.inputs, columns, contexts, first)
+            for row, input, value in zip(rows.tolist(), given, values.tolist(), strict=True):
+                more.add(self._model.kernel.key(row, input), row, input, value)
+            if keep is not None:
+                keep(rows, columns, values, given)
+            if progress is not None:
+                progress("rows", reader.n_rows)
+        return more
 
     def at_place(self, arms: Array, place: int) -> Array:
         """Returns inputs at a place of a slate, from 1."""
@@ -106,6 +140,12 @@ class ContextPolicy(AutoPolicy):
         self._take_hyper(self.hyper, self._scale)
         self.arms, self.arm_ids, self._arm_index = arms, arms.ids, dict(arms.index)
         return True
+
+    def continue_from(self, other: Policy) -> None:
+        """Goes on as another policy in whose place this one comes: with the codes of the categories that it met."""
+        super().continue_from(other)
+        if isinstance(other, ContextPolicy):
+            self.inputs = replace(self.inputs, schema=other.inputs.schema)
 
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the settings, the schema included."""

@@ -17,6 +17,7 @@ from coterie.errors import (
     UnknownNameError,
     UnknownUserError,
 )
+from coterie.models import History
 from coterie.policies.auto import AutoPolicy
 from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.auto.input_context import InputFitContext
@@ -228,8 +229,30 @@ def test_many_rewards_are_learned_as_one_by_one() -> None:
     many.update_many([], [], [])
     with pytest.raises(DimensionError, match="2 users, 2 arms, 2 rewards and 1 contexts"):
         many.update_many([0, 1], ["a", "b"], [1.0, 2.0], contexts=contexts[:1])
-    with pytest.raises(ParameterError, match="a fit was asked for with 'auto-ucb' and contexts"):
-        many.fit([([0], ["a"], [1.0])])
+
+
+@every_pool
+def test_a_table_is_learned_at_once_as_its_rows_one_by_one(arms: str) -> None:
+    table, rng = make(arms), np.random.default_rng(4)
+    users, chosen = rng.integers(6, size=30).tolist(), rng.integers(5, size=30)
+    rewards, contexts = rng.normal(size=30).tolist(), [context_of(rng) for _ in range(30)]
+    names = [str(table.arm_ids[row]) for row in chosen]
+    assert table.fit([(users[:10], names[:10], rewards[:10], contexts[:10])]) == 10
+    before, schema = beliefs(table), table.inputs.schema
+    odd = [*contexts[10:29], contexts[29] | {"hour": "late"}]
+    with pytest.raises(ContextError, match="row 19: 'hour' of the context is 'late'"):
+        table.fit([(users[10:], names[10:], rewards[10:], odd)])
+    np.testing.assert_array_equal(beliefs(table), before)
+    assert table.inputs.schema == schema
+    columns = {name: [context[name] for context in contexts[10:]] for name in SCHEMA}
+    assert table.fit([(users[10:], names[10:], rewards[10:], columns)]) == 20
+    one = make(arms)
+    one.relearn_with(table.hyperparameters(), History())
+    for user, arm, reward, context in zip(users, chosen.tolist(), rewards, contexts, strict=True):
+        one.model.learn(user, one.in_context([arm], context)[0], reward - one.centre)
+    assert table.n_rewards == one.n_rewards == 30
+    assert table.inputs.schema == one.inputs.schema
+    np.testing.assert_allclose(beliefs(table), beliefs(one), atol=1e-8)
 
 
 def test_it_learns_which_arm_suits_which_moment() -> None:
