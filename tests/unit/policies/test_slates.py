@@ -82,8 +82,17 @@ def test_a_slate_of_vectors_needs_no_pool() -> None:
 
 def reads_of(policy: ct.Policy, monkeypatch: pytest.MonkeyPatch, k: int) -> int:
     """Returns how often the model is read for a slate of k."""
-    calls, read = [], policy.model.read
-    monkeypatch.setattr(policy.model, "read", lambda *at: calls.append(at) or read(*at))
+    return calls_of(policy, "read", monkeypatch, k)
+
+
+def calls_of(policy: ct.Policy, name: str, monkeypatch: pytest.MonkeyPatch, k: int) -> int:
+    method, calls = getattr(policy.model, name), []
+
+    def counted(*at: Any) -> Any:
+        calls.append(at)
+        return method(*at)
+
+    monkeypatch.setattr(policy.model, name, counted)
     ct.rank(policy, "ana", k=k)
     return len(calls)
 
@@ -94,11 +103,7 @@ def test_the_belief_is_read_once_for_all_places(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_covariance_of_joint_draws_is_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    policy, calls = made("lk-gp-ts", sampling="joint"), []
-    read = policy.model.read_covariance
-    monkeypatch.setattr(policy.model, "read_covariance", lambda *at: calls.append(at) or read(*at))
-    ct.rank(policy, "ana", k=5)
-    assert len(calls) == 1
+    assert calls_of(made("lk-gp-ts", sampling="joint"), "read_covariance", monkeypatch, 5) == 1
 
 
 def test_where_places_are_learned_the_belief_is_read_at_each(monkeypatch: pytest.MonkeyPatch) -> None:

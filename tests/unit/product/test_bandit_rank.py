@@ -65,7 +65,7 @@ def test_a_slate_is_decisions_one_after_another_among_those_left(options: dict[s
             numbers = [(each.mean, each.std, each.score) for each in place.candidates.values()]
             wanted = [(each.mean, each.std, each.score) for each in decision.candidates.values()]
             np.testing.assert_allclose(numbers, wanted, atol=1e-8)
-            left.remove(place.arm)
+            left.remove(str(place.arm))
     assert one.pending == other.pending
     assert one.n_decisions == other.n_decisions == 20
 
@@ -85,7 +85,7 @@ def test_a_slate_tells_its_places() -> None:
     assert [each.id for each in slate] == [1, 2, 3]
     assert slate.arms == tuple(each.arm for each in slate.decisions)
     assert len(set(slate.arms)) == 3
-    assert slate.propensity == pytest.approx(np.prod([each.propensity for each in slate]))
+    assert slate.propensity == pytest.approx(np.prod([each.propensity or 0.0 for each in slate]))
     assert repr(slate).startswith("Slate(id=1, user='ana', arms=[")
     rows = list(slate.rows())
     assert [(row["slate"], row["place"], row["decision"]) for row in rows] == [(1, 1, 1), (1, 2, 2), (1, 3, 3)]
