@@ -490,7 +490,7 @@ class Bandit:
         batches = read_rewards(source)
         first = list(islice(batches, 1))
         context = first_context(first[0]) if first else None
-        if context is not None and not self._learned.policy.has_inputs:
+        if context is not None and self._awaits_schema:
             try:
                 self._take_schema(context)
             except ContextError as error:

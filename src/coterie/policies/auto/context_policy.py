@@ -152,7 +152,7 @@ class ContextPolicy(AutoPolicy):
     def continue_from(self, other: Policy) -> None:
         """Goes on as another policy in whose place this one comes: with the codes of the categories that it met."""
         super().continue_from(other)
-        if isinstance(other, ContextPolicy):
+        if isinstance(other, ContextPolicy) and other.inputs.schema.fields:  # or the first context has come
             self.inputs = replace(self.inputs, schema=other.inputs.schema)
 
     def state(self) -> dict[str, Any]:

@@ -121,6 +121,8 @@ def _check_history(saved: dict[str, Any]) -> None:
     wanted["means"] = wanted["means"] + centre  # compared as they came, to whose digits they are known
     if "event_examined" in arrays:
         examined = arrays["event_examined"][first:]
+        spare, kept = float(weights @ (1 - examined**2)), belief["model"]["engine"] != "sparse"
+        _check(not kept or abs(wanted.get("spare", 0.0) - spare) <= SAME * len(weights), "it has other noisy rewards")
         rewards, weights = rewards / examined, weights * examined**2
     off = gap_of_rows(place, weights, rewards, wanted)
     _check(off <= SAME, "its belief is of other rewards")
