@@ -50,7 +50,12 @@ def numbers(*shape: str | int | None, **rules: Any) -> Values:
 def arms_of(size: str) -> Kind:
     """Returns an array of rows of arms; or of inputs, a row of numbers each, where arms have contexts."""
     rows, inputs = rows_of("arms", size), numbers(size, "inputs")
-    return lambda value, where, held: (inputs if "inputs" in held.sizes else rows)(value, where, held)
+
+    def kind(value: Any, where: str, held: Held) -> Any:
+        # Where nothing has come yet, nothing says how wide an input is.
+        return (inputs if "inputs" in held.sizes and not held.is_empty(value) else rows)(value, where, held)
+
+    return kind
 
 
 def rows_of(what: str, *shape: str, **rules: Any) -> Values:
