@@ -23,7 +23,7 @@ from coterie.errors import (
     listed,
     or_similar,
 )
-from coterie.errors.checks import as_list, check_same, checked_reward
+from coterie.errors.checks import as_list, check_same, check_whole, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
@@ -36,7 +36,16 @@ from coterie.policies.added_edges import follow_graph
 from coterie.policies.reward_batches import fit_model
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import N_DRAWS, Propensities
-from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score, best_of_each, best_of_one
+from coterie.policies.rules.scores import (
+    Prospects,
+    Score,
+    Scored,
+    ScoredBatch,
+    ScoreFunction,
+    as_score,
+    best_of_each,
+    best_of_one,
+)
 from coterie.policies.rules.widths import Width, WidthRule, checked_width, width_at
 
 TIE_TOLERANCE = 1e-10
@@ -51,6 +60,7 @@ class Policy:
     Attributes:
         decides_together: Whether decisions for several users can be computed at once (`consider_many`).
         has_inputs: Whether arms have contexts: the model knows them as inputs.
+        has_places: Whether the place of a slate is part of an input.
         learns_by_decisions: Whether what a reward teaches depends on the decision that led to it.
         centre: The prior mean of rewards. The model knows rewards less this number.
         width_rule: Multiplies the width where not all of the posterior is worth exploring alike; None otherwise.
@@ -63,6 +73,7 @@ class Policy:
 
     decides_together = True
     has_inputs = False
+    has_places = False
     learns_by_decisions = False
 
     def __init__(
@@ -145,11 +156,26 @@ class Policy:
             raise ContextError("a context was given", rule, "Make an auto-* policy with context_schema=...")
         return arms
 
-    def consider_rows(self, row: int, arms: Any) -> Scored:
-        """Returns what the next decision is made from, and counts it; user and arms are rows that were checked."""
-        found = self._decide(row, arms, self.n_decisions)
-        self.n_decisions += 1
+    def consider_rows(self, row: int, arms: Any, prospects: Prospects | None = None) -> Scored:
+        """Returns what the next decision is made from, and counts it; user and arms are rows that were checked.
+
+        Args:
+            row: The user's row.
+            arms: The candidates as the model knows them.
+            prospects: What is believed of them, where it was read before.
+        """
+        number = self.n_decisions
+        found = self._decide(row, arms, number) if prospects is None else self._choose(row, prospects, number)
+        self.n_decisions = number + 1
         return found
+
+    def prospects(self, row: int, arms: Any) -> Prospects | None:
+        """Returns what is believed of candidates now, for several decisions; None where each reads for itself."""
+        return self._read(row, arms)
+
+    def at_place(self, arms: Any, place: int) -> Any:  # noqa: ARG002 - only some know places
+        """Returns arms, as the model knows them, at a place of a slate, from 1."""
+        return arms
 
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> ScoredBatch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
@@ -170,15 +196,30 @@ class Policy:
             mean, score = mean + self.centre, score + self.centre
         return ScoredBatch(self._score, first, rows, mean, std, width, score, tolerances, model.noise_var, best)
 
-    def update(self, user: UserId, arm: Any, reward: float, *, context: Any = None) -> None:
-        """Learns the reward of an arm for a user; on an error nothing has changed."""
+    def update(self, user: UserId, arm: Any, reward: float, *, context: Any = None, place: int = 1) -> None:
+        """Learns the reward of an arm for a user; on an error nothing has changed.
+
+        Args:
+            user: One of `graph.users`.
+            arm: The id of an arm; without a pool, a vector.
+            reward: A finite number.
+            context: That in which it came, as for `select`.
+            place: That of a slate at which it came, from 1, for policies with places="learned"; others take no heed.
+        """
         row = self._user_row(user)
         value = self._checked_reward(reward)
+        check_whole("place", place)
         column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
-        self.learn(row, self.in_context([column], context)[0], value)
+        self.learn(row, self.at_place(self.in_context([column], context), int(place))[0], value)
 
-    def learn(self, row: int, column: Any, value: float) -> None:
-        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
+        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already.
+
+        One of a weight below 1 has a noise variance of `noise_var` / weight: only where the belief `collapses`.
+        """
+        if weight < 1:
+            self._model.learn_noisier(row, column, value, weight=weight)
+            return
         self._learn(row, column, value)
         if self._followers:
             self._follow(self.n_rewards, row, column, value)
@@ -476,23 +517,38 @@ class Policy:
 
     def _chosen(self, row: int, arms: Any, found: Scored) -> Choice:
         """Counts the decision and returns its record."""
-        number, best = self.n_decisions, found.best
+        number = self.n_decisions
         self.n_decisions = number + 1
+        return self._record(row, arms, found, number)
+
+    def _record(self, row: int, arms: Any, found: Scored, number: int) -> Choice:
+        """Returns the record of a decision among these arms: rows of the pool, or vectors."""
+        best = found.best
         arm = arms[best] if self.arms is None else self.arm_ids[arms.item(best)]
         (mean, std), score = found.shown, found.score.item(best)
-        return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
+        believed = mean.item(best), std.item(best), score
+        return Choice(self.graph.user_at(row), arm, best, *believed, number, found.certain)
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         """Returns what a decision is made from, the chosen candidate included."""
+        return self._choose(row, self._read(row, arms), number)
+
+    def _read(self, row: int, arms: Any) -> Prospects:
+        """Returns what is believed of candidates."""
         model = self._model
         mean, std = model.read(row, arms)
         known = model
         if self.pending_model is not None:
             std = self.pending_model.read(row, arms)[1]
             known = self.pending_model if self._score.is_joint else model
-        width = self.widths(row, arms, std)
+        covariance = self._score.covariance(known, row, arms)
+        return Prospects(known, arms, mean, std, self.widths(row, arms, std), covariance)
+
+    def _choose(self, row: int, prospects: Prospects, number: int) -> Scored:
+        """Returns what a decision among these candidates is made from, the chosen one included."""
+        known, arms, mean, std, width, covariance = prospects
         context = {"model": known, "user": row, "arms": arms, "draws": self._draws, "number": number}
-        score, covariance = self._score.with_covariance(mean, std, width, **context)
+        score = self._score.of_one(mean, std, width, covariance, **context)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(
                 f"the score has shape {np.shape(score)}",

@@ -24,8 +24,9 @@ from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.registry import refuse_unknown
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.policies.rules.propensity import check_least, exploration
-from coterie.policies.rules.scores import ScoreFunction
+from coterie.policies.rules.scores import Scored, ScoreFunction
 from coterie.policies.rules.widths import Width
+from coterie.policies.slates import OpenPlaces, check_slate
 from coterie.product.bandit_checks import (
     check_all_binary,
     check_choices,
@@ -56,6 +57,7 @@ from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned, RewardEvents
 from coterie.product.scoring import score_all
+from coterie.product.slates import Slate, checked_places, examined_at
 
 WAIT_FOR_FITS = False  # by default
 UNSAID: Any = object()  # what a file's journal is when nothing was said about it
@@ -106,6 +108,9 @@ class Bandit:
         request_features: Names of features of an arm that each request gives, such as a price.
         users: What is known of users beside the graph: features by id, each a mapping or a row of numbers, or a
             dataframe with a column "user" or "id".
+        places: What the place of a slate does to a reward: by default nothing; "learned", where it is a category of the
+            context and evidence decides; or a list such as [1.0, 0.6, 0.4], how likely each place is looked at beside
+            the first, by which the expected reward is multiplied.
         **unknown: Refused, with the list of what is known.
 
     Examples:
@@ -153,6 +158,7 @@ class Bandit:
         context_schema: Any = None,
         request_features: Iterable[str] | None = None,
         users: Any = None,
+        places: Any = None,
         **unknown: Any,
     ) -> None:
         refuse_unknown(unknown, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {})])
@@ -188,11 +194,22 @@ class Bandit:
         survive_forks(self)
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
+        self._places = checked_places(places, likelihood)
+        examination = self._places if isinstance(self._places, list) else []
+        if isinstance(self._places, str):
+            make = partial(make, places=self._places)
         waits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
         memory = checked_memory(forgetting, window)
         table = None if users is None else as_user_table(users)
         self._learned = Learned(
-            make, options, graph, as_arm_pool(arms), memory, waits_for_fits=waits, user_features=table
+            make,
+            options,
+            graph,
+            as_arm_pool(arms),
+            memory,
+            waits_for_fits=waits,
+            user_features=table,
+            examination=examination,
         )
         check_ids((*self.graph.users, *self.arms.ids))
         if journal is not None:
@@ -285,33 +302,57 @@ class Bandit:
             self._relearn()
         if self._pending != "ignore":
             learned.refresh_pending_model(self._ledger)
-        policy = learned.policy
-        number = policy.n_decisions
-        scored = policy.consider_rows(row, columns)
-        share, place = 0.0, scored.best
-        if self._min_propensity:
-            share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
-            place = place if drawn is None else drawn
-        means, stds = scored.shown
-        arm = rows.item(place)
-        taken = columns[place] if policy.has_inputs else None
-        self._ledger.open(number, user=row, arm=arm, input=taken, guest=shown[place] if arm == GUEST else None)
-        if policy.pending_model is not None:
-            learned.expect(row, arm if taken is None else taken)
-        return Decision(
-            number=number,
-            user=policy.graph.user_at(row),
-            shown=shown,
-            place=place,
-            mean=means.item(place),
-            std=stds.item(place),
-            score=scored.score.item(place),
-            explored=place != scored.best,
-            share=share,
-            scored=scored,
-            seed=self._seed,
-            certain=scored.certain if place == scored.best else None,
-        )
+        return self._decided(row, learned.policy.consider_rows(row, columns), columns, shown, rows)[1]
+
+    @journalled
+    def rank(
+        self,
+        user: UserId,
+        candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None,
+        k: int = 5,
+        context: Any = None,
+        *,
+        keep: bool = False,
+    ) -> Slate:
+        """Returns an ordered slate of k places for a user, each a decision among the candidates that are left.
+
+        A place has a decision's id, propensity (given the places before it) and reward of its own: slate[2] is the
+        third. Its number is its own, too: `n_decisions` grows by k.
+
+        Args:
+            user: As for `decide`.
+            candidates: As for `decide`.
+            k: How many places there are; at most as many as candidates.
+            context: As for `decide`.
+            keep: As for `decide`.
+
+        Examples:
+            >>> graph = UserGraph.from_edges([("ana", "bo")])
+            >>> bandit = Bandit(graph=graph, arms={"tea": [0.0], "ale": [1.0], "gin": [3.0]}, places=[1.0, 0.6])
+            >>> slate = bandit.rank("ana", k=2)
+            >>> bandit.reward_many([place.id for place in slate], [0.0, 1.0])  # a click on the second
+            >>> len(slate), bandit.n_decisions, bandit.n_rewards
+            (2, 2, 2)
+        """
+        learned, asked = self._learned, self._active(candidates)
+        row = learned.policy.graph.index_of(user)
+        asked = asked if asked is None or isinstance(asked, Mapping) else as_list("candidates", asked)
+        check_slate(k, len(self.arms) if asked is None else len(asked))
+        examined_at(learned.examination, k)
+        columns, shown, rows = self._shown(asked, context, keep=keep)
+        learned.touched = True
+        if learned.stale and learned.needs_refreshing:
+            self._relearn()
+        places, made = OpenPlaces(learned.policy, row, columns), []
+        for _ in range(int(k)):
+            if self._pending != "ignore":
+                learned.refresh_pending_model(self._ledger)
+            left, examined = places.left, examined_at(learned.examination, places.place)
+            at_place, among = places.arms, [shown[position] for position in left.tolist()]
+            taken, decision = self._decided(row, places.consider(), at_place, among, rows[left], examined)
+            places.take(taken)
+            made.append(decision)
+        return Slate(made, context)
 
     @journalled
     def decide_many(
@@ -362,7 +403,15 @@ class Bandit:
         self._learn_reward(number, value, self._ledger.event_of(number) if replace else None)
 
     @journalled
-    def learn(self, user: UserId, arm: ArmId | Mapping[Any, Any], reward: float, context: Any = None) -> None:
+    def learn(
+        self,
+        user: UserId,
+        arm: ArmId | Mapping[Any, Any],
+        reward: float,
+        context: Any = None,
+        *,
+        place: int = 1,
+    ) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed.
 
         Args:
@@ -370,14 +419,17 @@ class Bandit:
             arm: The id of an arm; or a mapping from one id to its features, as for `decide`.
             reward: A finite number; 0 or 1 where rewards are binary.
             context: That in which it came, as for `decide`.
+            place: That of a slate at which it came, from 1; it counts if the bandit was made with `places`.
         """
         value, row = self._checked_reward(reward), self.graph.index_of(user)
+        examined = examined_at(self._learned.examination, place)
         columns, shown, rows = self._named(arm if isinstance(arm, Mapping) else [arm], context)
         if len(shown) > 1:
             raise CandidatesError(f"arms {listed(shown)} have one reward", "a reward is of one arm", "Call learn twice")
-        taken = columns[0] if self._learned.policy.has_inputs else None
-        self._learned.learn(row, rows.item(0), value, taken, shown[0] if rows[0] == GUEST else None)
-        self._learned.expect(row, rows.item(0) if taken is None else taken)
+        policy = self._learned.policy
+        taken = policy.at_place(columns, int(place))[0] if policy.has_inputs else None
+        self._learned.learn(row, rows.item(0), value, taken, shown[0] if rows[0] == GUEST else None, examined)
+        self._learned.expect(row, rows.item(0) if taken is None else taken, examined)
 
     @journalled
     def reward_many(self, decisions: Iterable[int], rewards: Iterable[float], *, replace: bool = False) -> None:
@@ -454,13 +506,19 @@ class Bandit:
 
     @reading
     def predict(
-        self, user: UserId, candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None, context: Any = None
+        self,
+        user: UserId,
+        candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None,
+        context: Any = None,
+        *,
+        place: int = 1,
     ) -> dict[ArmId, tuple[float, float]]:
-        """Returns the believed mean and std of each candidate, in a context if there are any."""
-        row = self.graph.index_of(user)
+        """Returns the believed mean and std of each candidate, in a context if there are any, at a place of a slate."""
+        row, examined = self.graph.index_of(user), examined_at(self._learned.examination, place)
         columns, shown, _ = self._named(candidates, context, learn=False)
         with up_to_date(self, self._learned.needs_refreshing) as policy:
-            mean, std = policy.predict_rows(row, columns)
+            mean, std = policy.predict_rows(row, policy.at_place(columns, int(place)))
+            mean, std = mean * examined, std * examined
             return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     @reading
@@ -577,6 +635,7 @@ class Bandit:
                     "min_propensity": self._min_propensity,
                     "reward": self._reward,
                     "likelihood": self._likelihood,
+                    "places": self._places,
                     "wait_for_fits": self._learned.waits_for_fits,
                     "options": dict(self._learned.options),
                 },
@@ -599,7 +658,8 @@ class Bandit:
         """
         inputs, guests = arrays.get("event_inputs", ()), state.get("inputs") or {}
         columns = arrays["event_users"], arrays["event_arms"], arrays["event_rewards"]
-        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())))
+        examined = arrays.get("event_examined", ())
+        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())), examined)
         belief = state.get("belief")
         if belief is not None and "model" in belief:
             self._learned.events = events
@@ -615,9 +675,10 @@ class Bandit:
         self._retired = set(state["retired"])
         made_at, waiting = arrays["pending_made_at"].tolist(), arrays["pending"].tolist()
         taken, unknown = arrays.get("pending_inputs", [None] * len(waiting)), dict(guests.get("pending_guests", ()))
-        for (number, user, arm), when, given in zip(waiting, made_at, taken, strict=True):
+        looked_at = np.asarray(arrays.get("pending_examined", np.ones(len(waiting)))).tolist()
+        for (number, user, arm), when, given, examined in zip(waiting, made_at, taken, looked_at, strict=True):
             guest = unknown.get(number)
-            self._ledger.open(number, user=user, arm=arm, made_at=when, input=given, guest=guest)
+            self._ledger.open(number, user=user, arm=arm, made_at=when, input=given, guest=guest, examined=examined)
         self._ledger.remember(arrays["settled"].tolist())
 
     # Users, edges and arms come and go
@@ -713,7 +774,7 @@ class Bandit:
             keep: Whether new arms join the pool.
         """
         candidates = self._active(candidates)
-        if context is not None and not self._learned.policy.has_inputs and learn:
+        if context is not None and learn and self._awaits_schema:
             self._take_schema(context)
         if isinstance(candidates, Mapping):
             return self._of_mapping(candidates, context, learn=learn, keep=keep)
@@ -746,6 +807,12 @@ class Bandit:
             found = found._replace(rows=np.array([self.arms.index_of(arm) for arm in found.ids], dtype=np.intp))
         return columns, found.ids, found.rows
 
+    @property
+    def _awaits_schema(self) -> bool:
+        """Whether the first context says what contexts hold."""
+        policy = self._learned.policy
+        return not isinstance(policy, ContextPolicy) or (policy.has_places and not policy.inputs.schema.fields)
+
     def _take_schema(self, context: Any) -> None:
         """Learns from the first context what contexts hold; raises where rewards without any have come."""
         if self.n_rewards or len(self._ledger):
@@ -765,13 +832,52 @@ class Bandit:
             check_least(self._min_propensity, len(shown))
         return columns, shown, rows
 
+    def _decided(
+        self, row: int, scored: Scored, columns: Any, shown: list[ArmId], rows: Index, examined: float = 1.0
+    ) -> tuple[int, Decision]:
+        """Returns where the choice stands among the candidates, and the decision, which waits for its reward now.
+
+        Args:
+            row: The user's.
+            scored: What it is made from; it is the last that the policy counted.
+            columns: The candidates as the model knows them.
+            shown: Their ids.
+            rows: Their rows in the pool.
+            examined: How likely its place is looked at beside the first.
+        """
+        policy = self._learned.policy
+        number, share, place = policy.n_decisions - 1, 0.0, scored.best
+        if self._min_propensity:
+            share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
+            place = place if drawn is None else drawn
+        means, stds = scored.shown
+        arm = rows.item(place)
+        taken, guest = columns[place] if policy.has_inputs else None, shown[place] if arm == GUEST else None
+        self._ledger.open(number, user=row, arm=arm, input=taken, guest=guest, examined=examined)
+        if policy.pending_model is not None:
+            self._learned.expect(row, arm if taken is None else taken, examined)
+        return place, Decision(
+            number=number,
+            user=policy.graph.user_at(row),
+            shown=shown,
+            place=place,
+            mean=means.item(place),
+            std=stds.item(place),
+            score=scored.score.item(place),
+            explored=place != scored.best,
+            share=share,
+            scored=scored,
+            seed=self._seed,
+            certain=scored.certain if place == scored.best else None,
+        )
+
     def _learn_reward(self, number: int, value: float, event: int | None) -> None:
         """Learns the reward of a pending decision, or puts it in the place of an earlier one, if that is named."""
         if event is not None:
             self._learned.replace(event, value)
             return
         pending = self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)
-        self._learned.learn(pending.user, pending.arm, value, pending.input, pending.guest)
+        self._learned.learn(pending.user, pending.arm, value, pending.input, pending.guest, pending.examined)
         self._ledger.settle(number, event=len(self._learned.events) - 1)
 
     @journalled

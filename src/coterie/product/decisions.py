@@ -198,6 +198,7 @@ class Pending(NamedTuple):
         made_at: When; 0 where nothing expires.
         input: The arm in its context, as the model knows it; None where there are no contexts.
         guest: The id of an arm that is not of the pool.
+        examined: How likely its place is looked at beside the first, where that is given; else 1.
     """
 
     user: int
@@ -205,6 +206,7 @@ class Pending(NamedTuple):
     made_at: float
     input: Array | None = None
     guest: ArmId | None = None
+    examined: float = 1.0
 
 
 class Mark(NamedTuple):
@@ -291,12 +293,13 @@ class Ledger:
         made_at: float | None = None,
         input: Array | None = None,
         guest: ArmId | None = None,
+        examined: float = 1.0,
     ) -> None:
         """Remembers a decision."""
         if made_at is None:
             made_at = 0.0 if self.expire_after is None else self._clock()
         self._note(number)
-        self._open[number] = Pending(user, arm, made_at, input, guest)
+        self._open[number] = Pending(user, arm, made_at, input, guest, examined)
         self._expire()
         while len(self._open) > self.limit:
             self._drop_oldest()

@@ -251,12 +251,12 @@ class AutoPolicy(Policy):
         if not given and self.pending_fit is not None:
             self.pending_fit.start()
 
-    def learn(self, row: int, column: Any, value: float) -> None:
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
         """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
-        self.likelihood.learn(self._model, row, column, value, self.centre)
+        self.likelihood.learn(self._model, row, column, value, self.centre, weight)
         t, pending = self._model.history.n_observations, self.pending_fit
         if pending is not None:
-            pending.follow((row, column, value - self.centre))
+            pending.follow((row, column, value - self.centre), weight)
             if t >= pending.due and not self.takes_when_ready:
                 self._take(pending)
         elif self.refit_due(t) and t != self._last_fit():

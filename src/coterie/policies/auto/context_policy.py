@@ -42,6 +42,7 @@ class ContextPolicy(AutoPolicy):
     def __init__(self, *, inputs: InputSpace, **rest: Any) -> None:
         super().__init__(**rest)
         self.inputs = inputs
+        self.has_places = inputs.has_places
         self.decides_together = False  # rows of contexts differ from decision to decision
 
     def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Array:
@@ -60,9 +61,9 @@ class ContextPolicy(AutoPolicy):
             self.inputs = inputs
         return inputs.rows(of_arms, row, of_request)
 
-    def learn(self, row: int, column: Any, value: float) -> None:
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
         """Learns a reward of an input, which was checked already; the row that is kept is a copy."""
-        super().learn(row, np.array(column), value)
+        super().learn(row, np.array(column), value, weight=weight)
 
     def update_many(
         self,
@@ -123,6 +124,10 @@ class ContextPolicy(AutoPolicy):
             if progress is not None:
                 progress("rows", reader.n_rows)
         return more
+
+    def at_place(self, arms: Array, place: int) -> Array:
+        """Returns inputs at a place of a slate, from 1."""
+        return self.inputs.at_place(arms, place)
 
     def take_arms(self, arms: ArmPool) -> bool:
         """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""

@@ -25,7 +25,7 @@ from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
 from coterie.models import History
 from coterie.policies.auto.arm_kernel import SmoothAndLinear, standardised
-from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.evidence import Evidence, share_of
 from coterie.policies.auto.parts import Density, Parts, SpectrumParts, lanczos_density
 from coterie.policies.auto.prior import Prior
 from coterie.policies.auto.sampling import (
@@ -251,6 +251,7 @@ def renumbered(history: History, sample: PairSample, columns: Index, shift: floa
     for place, column, row in zip(sample.places.tolist(), columns.tolist(), taken, strict=True):
         out.add((place, column), place, column, history.means[row] - shift, weight=history.counts[row])
         out.scatters[-1] = history.scatters[row]
+    out.spare = history.spare * share_of(history, sample.rows)
     return out
 
 

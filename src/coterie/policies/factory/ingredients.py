@@ -28,6 +28,7 @@ from coterie.policies.factory.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
+LEARNED = "learned"  # the effect of places of a slate
 
 _HINTS: Mapping[str, tuple[type, str]] = {
     "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
@@ -90,12 +91,18 @@ def auto_maker(engine: str, likelihood: str) -> Callable[..., AutoPolicy]:
 
 
 def inputs_for(
-    name: str, recipe: Recipe, likelihood: str, arms: ArmPool | None, context_schema: Any, request_features: Any
+    name: str,
+    recipe: Recipe,
+    likelihood: str,
+    arms: ArmPool | None,
+    context_schema: Any,
+    request_features: Any,
+    places: Any,
 ) -> InputSpace:
     """Returns what makes rows of arms and contexts, for a policy that takes contexts; raises for others."""
     if not recipe.auto or likelihood != "gaussian":
         raise ParameterError(
-            f"contexts, or features of users, were given to {name!r} with likelihood {likelihood!r}",
+            f"contexts, places or features of users were given to {name!r} with likelihood {likelihood!r}",
             "an auto-* policy of likelihood 'gaussian' learns from them",
             "Use 'auto-ucb' or 'auto-ts', or leave them out",
         )
@@ -103,7 +110,10 @@ def inputs_for(
     named = tuple(as_list("request_features", request_features or ()))
     if len(set(named)) < len(named) or not all(isinstance(each, str) for each in named):
         raise ParameterError(f"request_features are {listed(named)}", "they are distinct names", "Name each once")
-    return InputSpace(pool_for_auto(name, arms), schema, named)
+    if places not in (None, LEARNED):
+        rule = f"it is {LEARNED!r}, or None where they have no effect"
+        raise ParameterError(f"places is {places!r}", rule, "Choose one; a Bandit takes given effects too")
+    return InputSpace(pool_for_auto(name, arms), schema, named, has_places=places == LEARNED)
 
 
 def model_maker(
