@@ -133,6 +133,18 @@ class JournalLines:
                 found |= zip(given["decisions"], given["rewards"], strict=True)
         return found
 
+    def contexts(self) -> dict[int, Any]:
+        """Returns the context in which each decision was made, for those that have one."""
+        found: dict[int, Any] = {}
+        for line in self._parsed():
+            given, first = line.get("with", {}), line.get("decisions", 0)
+            context = read(given.get("context"))
+            if line.get("call") == "decide_many" and given.get("contexts") is not None:
+                found |= enumerate(read(given["contexts"]), start=first)
+            elif context is not None:
+                found |= dict.fromkeys(range(first, first + len(line.get("gave", ()))), context)
+        return found
+
     def _start(self, mark: list[Any] | None) -> int:
         """Returns the first change after a bandit was saved with this mark."""
         if mark is not None and mark[0] == self.name:
