@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array, Index
-from coterie.errors import ContextError, DimensionError
+from coterie.errors import ContextError, DimensionError, listed
 from coterie.kernels.inputs import InputLayout
 from coterie.kernels.pool import ArmPool, as_rows, check_range
 from coterie.kernels.schema import ContextSchema
@@ -74,7 +74,14 @@ class InputSpace:
             of_arms: The columns of the arms.
             context: The row of the context.
             of_request: The features that the request gives, a row for each arm.
+
+        Raises:
+            ContextError: If there are such features and they are not given.
         """
+        if of_request is None and self.request_features:
+            what = "candidates are ids, without features of the request"
+            rule = f"each has {listed(self.request_features, 20)}"
+            raise ContextError(what, rule, 'Pass a mapping, such as {"arm": {"price": 2.0}}')
         parts = [of_arms, np.broadcast_to(context, (len(of_arms), len(context)))]
         if of_request is not None:
             parts.insert(1, of_request)

@@ -9,10 +9,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
-import numpy as np
-
-from coterie.contracts import ArmId, Index, UserId
-from coterie.errors import CandidatesError, ContextError, JournalError, ParameterError, RewardError, listed
+from coterie.contracts import ArmId, UserId
+from coterie.errors import CandidatesError, JournalError, ParameterError, RewardError, listed
 from coterie.errors.checks import as_list, check_whole, checked_binary, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
@@ -48,8 +46,8 @@ from coterie.product.decisions import GUEST, Decision, Ledger, decision_number, 
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
 from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, with_arms, without_arms
-from coterie.product.inputs.candidates import no_request_features, read_candidates
 from coterie.product.inputs.ids import check_ids
+from coterie.product.inputs.requests import Requests, Shown
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
@@ -277,30 +275,35 @@ class Bandit:
                 row of numbers. The first one says what further ones hold, unless `context_schema` does.
             keep: Whether arms that are new join the pool; otherwise they are candidates of this decision only.
         """
+        row, requests = self._learned.policy.graph.index_of(user), self._requests()
+        shown = self._shown(requests, candidates, context, keep=keep)
+        requests.take(self._change)  # after all checks: a call that is refused changes nothing
+        return self._decided(row, shown)
+
+    def _decided(self, row: int, shown: Shown) -> Decision:
+        """Returns the decision for a user's row among candidates that were checked."""
         learned = self._learned
-        row, (columns, shown, rows) = learned.policy.graph.index_of(user), self._shown(candidates, context, keep=keep)
-        learned.touched = True  # after all checks: a call that is refused changes nothing
+        learned.touched = True
         if learned.stale and learned.needs_refreshing:
             self._relearn()
         if self._pending != "ignore":
             learned.refresh_pending_model(self._ledger)
         policy = learned.policy
         number = policy.n_decisions
-        scored = policy.consider_rows(row, columns)
+        scored = policy.consider_rows(row, shown.columns)
         share, place = 0.0, scored.best
         if self._min_propensity:
-            share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
+            share, drawn = exploration(self._draws, number, len(shown.ids), self._min_propensity)
             place = place if drawn is None else drawn
         means, stds = scored.shown
-        arm = rows.item(place)
-        taken = columns[place] if policy.has_inputs else None
-        self._ledger.open(number, user=row, arm=arm, input=taken, guest=shown[place] if arm == GUEST else None)
+        arm, taken = shown.rows.item(place), shown.input_at(place)
+        self._ledger.open(number, user=row, arm=arm, input=taken, guest=shown.guest_at(place))
         if policy.pending_model is not None:
             learned.expect(row, arm if taken is None else taken)
         return Decision(
             number=number,
             user=policy.graph.user_at(row),
-            shown=shown,
+            shown=shown.ids,
             place=place,
             mean=means.item(place),
             std=stds.item(place),
@@ -326,23 +329,25 @@ class Bandit:
         if isinstance(candidates, Mapping):
             what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "all users choose among the same"
             raise CandidatesError(what, rule, "Pass a list of arms, or call decide for each user")
-        for user in asked:
-            self.graph.index_of(user)  # all are known before any decision is made
+        at = [self.graph.index_of(user) for user in asked]  # all are known before any decision is made
+        requests = self._requests()
         if contexts is not None or self._learned.policy.has_inputs:
             given = [None] * len(asked) if contexts is None else as_list("contexts", contexts)
             check_equally_many(users=asked, contexts=given)
             chosen = None if candidates is None else as_list("candidates", candidates)
-            return [self.decide(user, chosen, context) for user, context in zip(asked, given, strict=True)]
-        rows, shown, _ = self._shown(candidates)
+            each = [self._shown(requests, chosen, context) for context in given]
+            requests.take(self._change)
+            return [self._decided(row, shown) for row, shown in zip(at, each, strict=True)]
+        shown = self._shown(requests, candidates)
         self._learned.touched = True
         if self._learned.needs_refreshing:
             self._relearn()
-        batch = self._learned.policy.consider_many(asked, shown) if self._pending == "ignore" else None
+        batch = self._learned.policy.consider_many(asked, shown.ids) if self._pending == "ignore" else None
         if batch is None:
-            return [self.decide(user, shown) for user in asked]
-        columns, out = rows.tolist(), []
+            return [self.decide(user, shown.ids) for user in asked]
+        columns, out = shown.rows.tolist(), []
         policy, least = self._learned.policy, self._min_propensity
-        made = decisions_of(policy, batch, shown, draws=self._draws, min_propensity=least, seed=self._seed)
+        made = decisions_of(policy, batch, shown.ids, draws=self._draws, min_propensity=least, seed=self._seed)
         for row, place, decision in made:
             self._ledger.open(decision.id, user=row, arm=columns[place])
             out.append(decision)
@@ -370,13 +375,10 @@ class Bandit:
             reward: A finite number; 0 or 1 where rewards are binary.
             context: That in which it came, as for `decide`.
         """
-        value, row = self._checked_reward(reward), self.graph.index_of(user)
-        columns, shown, rows = self._named(arm if isinstance(arm, Mapping) else [arm], context)
-        if len(shown) > 1:
-            raise CandidatesError(f"arms {listed(shown)} have one reward", "a reward is of one arm", "Call learn twice")
-        taken = columns[0] if self._learned.policy.has_inputs else None
-        self._learned.learn(row, rows.item(0), value, taken, shown[0] if rows[0] == GUEST else None)
-        self._learned.expect(row, rows.item(0) if taken is None else taken)
+        value, row, requests = self._checked_reward(reward), self.graph.index_of(user), self._requests()
+        shown = _one_arm(requests, arm, context)
+        requests.take(self._change)
+        self._learn_shown(row, shown, value)
 
     @journalled
     def reward_many(self, decisions: Iterable[int], rewards: Iterable[float], *, replace: bool = False) -> None:
@@ -403,23 +405,24 @@ class Bandit:
     def learn_many(
         self,
         users: Iterable[UserId],
-        arms: Iterable[ArmId],
+        arms: Iterable[Any],
         rewards: Iterable[float],
         contexts: Iterable[Any] | None = None,
     ) -> None:
         """Learns rewards that no decision of this bandit led to, as one change; on an error none is learned.
 
-        `contexts` has one for each, where there are contexts. A table of many thousands is learned faster, and at
-        once, by `fit`.
+        `contexts` has one for each, where there are contexts; arms are as for `learn`. A table of many thousands is
+        learned faster, and at once, by `fit`.
         """
         asked, given = as_list("users", users), as_list("arms", arms)
         values = self._checked_rewards(rewards)
         within = [None] * len(asked) if contexts is None else as_list("contexts", contexts)
         check_equally_many(users=asked, arms=given, rewards=values, contexts=within)
-        for user, arm in zip(asked, given, strict=True):
-            self.graph.index_of(user), self.arms.index_of(arm)  # all are known before any reward is learned
-        for user, arm, value, context in zip(asked, given, values, within, strict=True):
-            self.learn(user, arm, value, context)
+        rows, requests = [self.graph.index_of(user) for user in asked], self._requests()
+        shown = [_one_arm(requests, arm, context) for arm, context in zip(given, within, strict=True)]
+        requests.take(self._change)  # all are known before any reward is learned
+        for row, each, value in zip(rows, shown, values, strict=True):
+            self._learn_shown(row, each, value)
 
     @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
@@ -448,10 +451,10 @@ class Bandit:
     ) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate, in a context if there are any."""
         row = self.graph.index_of(user)
-        columns, shown, _ = self._named(candidates, context, learn=False)
+        shown = self._requests(learns=False).read(self._active(candidates), context)
         with up_to_date(self, self._learned.needs_refreshing) as policy:
-            mean, std = policy.predict_rows(row, columns)
-            return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
+            mean, std = policy.predict_rows(row, shown.columns)
+            return dict(zip(shown.ids, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     @reading
     def describe(self) -> str:
@@ -472,11 +475,10 @@ class Bandit:
             arm: The id of an arm; or a mapping from one id to its features, as for `decide`.
             context: In which it is shown, as for `decide`.
         """
-        row, given = self.graph.index_of(user), arm if isinstance(arm, Mapping) else [arm]
-        columns, shown, _ = self._named(given, context, learn=False)
-        with up_to_date(self, self._learned.stale > 0):
-            believed = self.predict(user, given, context)[shown[0]]
-            return explained(self._learned, row, columns[0], shown[0], *believed)
+        row, shown = self.graph.index_of(user), _one_arm(self._requests(learns=False), arm, context)
+        with up_to_date(self, self._learned.stale > 0) as policy:
+            believed = [float(each[0]) for each in policy.predict_rows(row, shown.columns)]
+            return explained(self._learned, row, shown.columns[0], shown.ids[0], *believed)
 
     @reading
     def graph_report(self, progress: Callable[[str, int], None] | None = None) -> GraphReport:
@@ -691,69 +693,30 @@ class Bandit:
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
 
-    def _named(
-        self, candidates: Any, context: Any = None, *, learn: bool = True, keep: bool = False
-    ) -> tuple[Any, list[ArmId], Index]:
-        """Returns the candidates as the model knows them, their ids and rows; none given means all not retired.
-
-        Args:
-            candidates: Ids, or a mapping from ids to features.
-            context: In which they are shown.
-            learn: Whether what is new in a context is learned.
-            keep: Whether new arms join the pool.
-        """
-        candidates = self._active(candidates)
-        if context is not None and not self._learned.policy.has_inputs and learn:
-            self._take_schema(context)
-        if isinstance(candidates, Mapping):
-            return self._of_mapping(candidates, context, learn=learn, keep=keep)
-        policy = self._learned.policy
-        rows = policy.rows_of(candidates)
-        if isinstance(policy, ContextPolicy):
-            no_request_features(policy.inputs)
-        columns = policy.in_context(rows, context, learn=learn)
-        return columns, list(map(policy.arm_ids.__getitem__, rows.tolist())), rows
+    def _requests(self, *, learns: bool = True) -> Requests:
+        """Returns what reads the requests of a call."""
+        return Requests(self._learned, self._ledger, learns=learns)
 
     def _active(self, candidates: Any) -> Any:
         """Returns the candidates, or where none are given all arms that are not retired; None for all there are."""
         return without_arms(self.arms.ids, self._retired) if candidates is None and self._retired else candidates
 
-    def _of_mapping(
-        self, candidates: Mapping[Any, Any], context: Any, *, learn: bool, keep: bool
-    ) -> tuple[Any, list[ArmId], Index]:
-        """Returns what `_named` does, of a mapping from ids to features."""
-        policy = self._learned.policy
-        if not isinstance(policy, ContextPolicy):
-            what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "this bandit knows its pool alone"
-            raise CandidatesError(what, rule, "Pass ids, or state request_features or context_schema at the start")
-        found = read_candidates(policy.inputs, candidates)
-        columns = policy.inputs_of(found.features, context, found.of_request, learn=learn)
-        new = np.flatnonzero(found.rows == GUEST)
-        if keep and len(new):
-            features = found.features[new].tolist()
-            pool = ArmPool(features, ids=[found.ids[i] for i in new], feature_names=self.arms.feature_names)
-            self._change(arms=with_arms(self.arms, pool))
-            found = found._replace(rows=np.array([self.arms.index_of(arm) for arm in found.ids], dtype=np.intp))
-        return columns, found.ids, found.rows
-
-    def _take_schema(self, context: Any) -> None:
-        """Learns from the first context what contexts hold; raises where rewards without any have come."""
-        if self.n_rewards or len(self._ledger):
-            had = f"{self.n_rewards} rewards and {len(self._ledger)} decisions have come without any"
-            raise ContextError(f"a context was given, and {had}", "all have one, or none", "Make another bandit")
-        self._learned.touched = True
-        self._learned.take_schema(ContextSchema.learned(context))
-
-    def _shown(self, candidates: Any, context: Any = None, *, keep: bool = False) -> tuple[Any, list[ArmId], Index]:
-        """Returns what `_named` does of candidates to decide among, or raises if no decision is possible."""
-        columns, shown, rows = self._named(candidates, context, keep=keep)
-        gone = [arm for arm in shown if arm in self._retired] if self._retired else []
+    def _shown(self, requests: Requests, candidates: Any, context: Any = None, *, keep: bool = False) -> Shown:
+        """Returns candidates to decide among, or raises if no decision is possible; nothing has changed yet."""
+        shown = requests.read(self._active(candidates), context, keep=keep)
+        gone = [arm for arm in shown.ids if arm in self._retired] if self._retired else []
         if gone:
             what, rule = f"candidates {listed(gone)} are retired", "a retired arm is not chosen"
             raise CandidatesError(what, rule, "Leave them out, or bring them back with revive_arms")
         if self._min_propensity:
-            check_least(self._min_propensity, len(shown))
-        return columns, shown, rows
+            check_least(self._min_propensity, len(shown.ids))
+        return shown
+
+    def _learn_shown(self, row: int, shown: Shown, value: float) -> None:
+        """Learns a reward of one arm for a user's row; all was checked."""
+        arm, taken = shown.rows.item(0), shown.input_at(0)
+        self._learned.learn(row, arm, value, taken, shown.guest_at(0))
+        self._learned.expect(row, arm if taken is None else taken)
 
     def _learn_reward(self, number: int, value: float, event: int | None) -> None:
         """Learns the reward of a pending decision, or puts it in the place of an earlier one, if that is named."""
@@ -780,7 +743,15 @@ class Bandit:
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)
         if moved is not None:
-            self._ledger.renumber(moved.events, moved.users, moved.arms)
+            self._ledger.renumber(*moved)
+
+
+def _one_arm(requests: Requests, arm: Any, context: Any) -> Shown:
+    """Returns an arm in a context; it is an id, or a mapping from one id to features."""
+    shown = requests.read(arm if isinstance(arm, Mapping) else [arm], context)
+    if len(shown.ids) > 1:
+        raise CandidatesError(f"{len(shown.ids)} arms were given: {listed(shown.ids)}", "one is asked for", "Give one")
+    return shown
 
 
 def _given(**options: Any) -> dict[str, Any]:

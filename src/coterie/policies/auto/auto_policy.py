@@ -148,13 +148,17 @@ class AutoPolicy(Policy):
         if not self.likelihood.is_conjugate:
             rule = f"with likelihood {self.likelihood.name!r} rewards are learned one after another"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use update_many, or 'gaussian'")
-        more = gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
+        more = self._as_known(gathered(dict(self._user_index), self._arm_index, batches, progress, keep))
         if len(more):
             more.shift(-self.centre)
             condition_on(self._model, more)
             self.pending_fit, self.pending_model = None, None
             self._refit(self.n_rewards)
         return more.n_observations
+
+    def _as_known(self, rewards: History) -> History:
+        """Returns rewards of rows of the pool as the model knows them."""
+        return rewards
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""
@@ -197,12 +201,15 @@ class AutoPolicy(Policy):
 
         The posterior is conditioned again, at the same hyperparameters; a fit that goes on starts again.
         """
+        return self._relinked(graph, self.context.on(graph))
+
+    def _relinked(self, graph: UserGraph, context: Any) -> bool:
+        """Takes a graph, and what kernels are made of there; returns whether it could."""
         n_users = self.graph.n_users
         same = graph.changes_since(self.graph) is not None or graph.users[:n_users] == self.graph.users
         if not (same and self.likelihood.is_conjugate):
             return False
-        context, hyper = self.context.on(graph), self.hyper
-        hyper = hyper._replace(graph=log(self._scale * context.mean_gain(hyper.ridge)))
+        hyper = self.hyper._replace(graph=log(self._scale * context.mean_gain(self.hyper.ridge)))
         try:
             self._model.retune(context.kernel(hyper, self._scale), self.likelihood.noise_var(hyper))
         except FAILURES:

@@ -1,12 +1,13 @@
 """A policy that learns its own hyperparameters where arms have contexts, or users features."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from coterie.contracts import Array
+from coterie.errors import ContextError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
@@ -16,6 +17,7 @@ from coterie.policies.auto.auto_policy import AutoPolicy
 from coterie.policies.auto.hyper import InputHyper
 from coterie.policies.auto.input_context import InputFitContext
 from coterie.policies.auto.likelihood import GaussianLikelihood
+from coterie.policies.policy import Policy
 
 
 class ContextPolicy(AutoPolicy):
@@ -49,6 +51,31 @@ class ContextPolicy(AutoPolicy):
         if learn:
             self.inputs = inputs
         return inputs.rows(of_arms, row, of_request)
+
+    def fit(self, batches: Iterable[Any], **rest: Any) -> int:
+        """Learns any number of rewards at once, as `AutoPolicy` does, where there are no contexts."""
+        if self.inputs.schema.fields or self.inputs.request_features:
+            what, rule = "a fit was asked for, and rewards have contexts", "a table has users, arms and rewards alone"
+            raise ContextError(what, rule, "Use learn_many with contexts=..., or update with context=...")
+        return super().fit(batches, **rest)
+
+    def _as_known(self, rewards: History) -> History:
+        """Returns rewards of rows of the pool as the model knows them."""
+        if len(rewards):
+            rewards.arms = list(self.in_context(rewards.arm_array(), None))
+            rewards.rekey(self.context.key)
+        return rewards
+
+    def continue_from(self, other: Policy) -> None:
+        """Counts on from another policy, in whose place this one comes, and knows the categories that came."""
+        super().continue_from(other)
+        if isinstance(other, ContextPolicy) and other.inputs.schema.fields:
+            self.inputs = replace(self.inputs, schema=other.inputs.schema)
+
+    def relink(self, graph: UserGraph, traits: Array | None = None) -> bool:
+        """Takes another graph, as `AutoPolicy` does; with the features of its users, where they have any."""
+        context = self.context.on(graph)
+        return self._relinked(graph, context if traits is None else context.with_traits(traits))
 
     def take_arms(self, arms: ArmPool) -> bool:
         """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""

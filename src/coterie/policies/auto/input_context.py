@@ -64,6 +64,12 @@ class InputFitContext(FitContext):
         out._arms = arms
         return out
 
+    def with_traits(self, traits: Array) -> Self:
+        """Returns the same with other features of users, a row each."""
+        out = copy(self)
+        out.traits = traits
+        return out
+
     @property
     def n_numbers(self) -> int:
         """How many numbers of contexts vary."""

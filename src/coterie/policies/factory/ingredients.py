@@ -97,12 +97,16 @@ def inputs_for(
         raise ParameterError(
             f"contexts, or features of users, were given to {name!r} with likelihood {likelihood!r}",
             "an auto-* policy of likelihood 'gaussian' learns from them",
-            "Use 'auto-ucb' or 'auto-ts', or leave them out",
+            "Use 'auto-ucb' or 'auto-ts' with that likelihood, or leave them out",
         )
     schema = ContextSchema() if context_schema is None else ContextSchema.of(context_schema)
     named = tuple(as_list("request_features", request_features or ()))
     if len(set(named)) < len(named) or not all(isinstance(each, str) for each in named):
         raise ParameterError(f"request_features are {listed(named)}", "they are distinct names", "Name each once")
+    twice = [name for name in named if arms is not None and name in (arms.feature_names or ())]
+    if twice:
+        what, rule = f"request_features {listed(twice)} are features of the arms", "a name is one or the other"
+        raise ParameterError(what, rule, "Rename it, or leave it out of the pool")
     return InputSpace(pool_for_auto(name, arms), schema, named)
 
 

@@ -169,6 +169,8 @@ class LocalModel(ConditionedModel):
 
     def _remember(self, users: Index, arms: Index, counts: Array, means: Array) -> None:
         """Adds rows, without conditioning on them."""
+        if len(users) == 0:  # and then nobody knows which form arms have
+            return
         first = self._users.size
         for held, rows in ((self._users, users), (self._arms, arms), (self._counts, counts), (self._means, means)):
             held.extend(rows)

@@ -50,7 +50,12 @@ def numbers(*shape: str | int | None, **rules: Any) -> Values:
 def arms_of(size: str) -> Kind:
     """Returns an array of rows of arms; or of inputs, a row of numbers each, where arms have contexts."""
     rows, inputs = rows_of("arms", size), numbers(size, "inputs")
-    return lambda value, where, held: (inputs if "inputs" in held.sizes else rows)(value, where, held)
+
+    def read(value: Any, where: str, held: Held) -> Any:
+        are_inputs = "inputs" in held.sizes and held.sizes.get(size) != 0  # of none nobody knows the columns
+        return (inputs if are_inputs else rows)(value, where, held)
+
+    return read
 
 
 def rows_of(what: str, *shape: str, **rules: Any) -> Values:
