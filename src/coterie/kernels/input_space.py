@@ -65,7 +65,7 @@ class InputSpace:
     def with_arm(self, row: Array, arm: int) -> Array:
         """Returns an input with the features that an arm of the pool has."""
         own = self.of_arms(np.array([arm]))[0]
-        return np.concatenate([own, row[len(own) :]])
+        return np.concatenate([own, row[len(own) :]]) + 0.0
 
     def rows(self, of_arms: Array, context: Array, of_request: Array | None = None) -> Array:
         """Returns an input for each arm, all in the same context.
@@ -85,4 +85,4 @@ class InputSpace:
         parts = [of_arms, np.broadcast_to(context, (len(of_arms), len(context)))]
         if of_request is not None:
             parts.insert(1, of_request)
-        return np.concatenate(parts, axis=1)
+        return np.concatenate(parts, axis=1) + 0.0  # zero has one sign, or the same input would have two keys

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
 from coterie.contracts import ArmId, UserId
-from coterie.errors import CandidatesError, JournalError, ParameterError, RewardError, listed
+from coterie.errors import CandidatesError, ContextError, JournalError, ParameterError, RewardError, listed
 from coterie.errors.checks import as_list, check_whole, checked_binary, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
@@ -45,7 +45,7 @@ from coterie.product.changes import (
 from coterie.product.decisions import GUEST, Decision, Ledger, decision_number, decisions_of
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
-from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, with_arms, without_arms
+from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, plain_features, with_arms, without_arms
 from coterie.product.inputs.ids import check_ids
 from coterie.product.inputs.requests import Requests, Shown
 from coterie.product.inputs.rewards import read_rewards
@@ -615,21 +615,39 @@ class Bandit:
     # Users, edges and arms come and go
 
     @journalled
-    def add_user(self, user: UserId, friends: Mapping[Any, float] | Iterable[UserId] | None = None) -> None:
-        """Adds a user; with friends they have the friends' belief at once.
+    def add_user(
+        self, user: UserId, friends: Mapping[Any, float] | Iterable[UserId] | None = None, features: Any = None
+    ) -> None:
+        """Adds a user; with friends they have the friends' belief at once, and with features that of users like them.
 
         Args:
             user: A new id.
             friends: Weights by friend, or a list of friends, whose edges then have weight 1.
+            features: What is known of the user, where the bandit was made with `users`: as for the others.
         """
         check_ids([user])
-        self._change(graph=self.graph.add_user(user, friends)[0])
+        table = {} if features is None else {user: plain_features(features)}
+        self._change(graph=self.graph.add_user(user, friends)[0], user_features=table)
 
     @journalled
-    def add_users(self, users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None]) -> None:
-        """Adds several users with their friends, who may be newcomers too, as one change."""
+    def add_users(
+        self,
+        users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None],
+        features: Mapping[Any, Any] | None = None,
+    ) -> None:
+        """Adds several users with their friends, who may be newcomers too, as one change.
+
+        Args:
+            users: The friends of each, or None.
+            features: Those of each by id, where the bandit was made with `users`.
+        """
         check_ids(users)
-        self._change(graph=self.graph.add_users(users)[0])
+        table = {} if features is None else as_user_table(features)
+        odd = [user for user in table if user not in users]
+        if odd:
+            what, rule = f"features of {listed(odd)} were given", "they are of the users that are added"
+            raise ContextError(what, rule, "Leave them out, or add these users too")
+        self._change(graph=self.graph.add_users(users)[0], user_features=table)
 
     @journalled
     def remove_user(self, user: UserId) -> None:

@@ -28,6 +28,7 @@ from coterie.policies.factory.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
+INPUT_ENGINES = ("auto", "local", "exact", "dense")
 
 _HINTS: Mapping[str, tuple[type, str]] = {
     "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
@@ -90,7 +91,13 @@ def auto_maker(engine: str, likelihood: str) -> Callable[..., AutoPolicy]:
 
 
 def inputs_for(
-    name: str, recipe: Recipe, likelihood: str, arms: ArmPool | None, context_schema: Any, request_features: Any
+    name: str,
+    recipe: Recipe,
+    likelihood: str,
+    engine: str,
+    arms: ArmPool | None,
+    context_schema: Any,
+    request_features: Any,
 ) -> InputSpace:
     """Returns what makes rows of arms and contexts, for a policy that takes contexts; raises for others."""
     if not recipe.auto or likelihood != "gaussian":
@@ -99,6 +106,10 @@ def inputs_for(
             "an auto-* policy of likelihood 'gaussian' learns from them",
             "Use 'auto-ucb' or 'auto-ts' with that likelihood, or leave them out",
         )
+    if engine not in INPUT_ENGINES:
+        rule = f"engines that know them are {listed(INPUT_ENGINES[1:])}"
+        what = f"engine {engine!r} was asked for with contexts, or features of users"
+        raise ParameterError(what, rule, "Leave the engine out")
     schema = ContextSchema() if context_schema is None else ContextSchema.of(context_schema)
     named = tuple(as_list("request_features", request_features or ()))
     if len(set(named)) < len(named) or not all(isinstance(each, str) for each in named):

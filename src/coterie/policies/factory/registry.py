@@ -143,7 +143,7 @@ def make_policy(
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     inputs = None
     if context_schema is not None or request_features is not None or users is not None:
-        inputs = inputs_for(name, recipe, likelihood, arms, context_schema, request_features)
+        inputs = inputs_for(name, recipe, likelihood, engine, arms, context_schema, request_features)
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)

@@ -32,7 +32,7 @@ from coterie.errors.checks import as_list
 from coterie.kernels import ArmPool
 from coterie.product.decisions import Decision, decision_number
 from coterie.product.files.atomic import lock
-from coterie.product.inputs.arm_inputs import as_arm_pool
+from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, plain_features
 from coterie.product.inputs.ids import ID_RULE, check_ids
 
 if TYPE_CHECKING:
@@ -315,6 +315,8 @@ def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
         return value if value is None or isinstance(value, Mapping) else as_list(name, value)
     if call in TAKES_ARMS:
         return as_arm_pool(list(value) if isinstance(value, Iterator) else value)
+    if name == "features" and value is not None:
+        return plain_features(value) if call == "add_user" else as_user_table(value)
     if (call, name) == ("add_user", "user"):
         check_ids([value])
         return _plain(value)

@@ -137,15 +137,10 @@ class LocalModel(ConditionedModel):
         self._trend: Trend | None = None
         self._chosen_for = np.zeros(0)  # the counts of the rows that the trend was chosen for
         self._cov, self._mean = np.zeros((0, 0)), np.zeros(0)
-        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(self._no_arms())
+        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(self.kernel.no_arms())
         self._counts, self._means = GrowingArray(np.empty(0)), GrowingArray(np.empty(0))
         self._rows_of: dict[int, list[int]] = {}
         self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
-
-    def _no_arms(self) -> Any:
-        """Returns an array of no arms, in the form that the kernel indexes by."""
-        kernel = self.kernel
-        return np.empty((0, kernel.dimension)) if isinstance(kernel, InputsKernel) else np.empty(0, dtype=np.intp)
 
     def _detach(self) -> None:
         self._reset()

@@ -286,6 +286,7 @@ CONTEXT_FIELD = table_of(
     }
 )
 SCHEMA = table_of({"fields": list_of(CONTEXT_FIELD), "is_named": FLAG})
+SCALING = table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled")))
 LOGARITHM = real(-1000, 700)
 HYPER = either(dict.fromkeys(Hyper._fields, LOGARITHM), dict.fromkeys(InputHyper._fields, LOGARITHM))
 FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
@@ -303,7 +304,8 @@ PENDING_FIT = table_of(
                 "values": list_of(real(), "later"),
             }
         ),
-    }
+    },
+    {"scaling": SCALING},
 )
 BELIEF = table_of(
     {"n_decisions": whole(), "refused": TEXT},
@@ -322,7 +324,7 @@ BELIEF = table_of(
         "begun": maybe(PENDING_FIT),
         "scale": real(0),
         "begun_at": whole(),
-        "scaling": table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled"))),
+        "scaling": SCALING,
         "schema": SCHEMA,
     },
 )
