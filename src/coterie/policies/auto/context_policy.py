@@ -95,7 +95,11 @@ class ContextPolicy(AutoPolicy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
-        self.inputs = replace(self.inputs, schema=ContextSchema.from_plain(state["schema"]))
+        schema = ContextSchema.from_plain(state["schema"])
+        if schema.given() != self.inputs.schema.given():
+            what, rule = f"the schema of contexts is {schema.given()}", "it is the one that was stated or learned first"
+            raise ContextError(what, rule, "Use the settings that it was saved with")
+        self.inputs = replace(self.inputs, schema=schema)
         super().restore(state)
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""Bandits with contexts: saved at any moment they go on the same to the bit, and a journal makes every decision again."""
+"""Bandits with contexts: saved at any moment they go on the same, and a journal makes every decision again."""
 
 import json
 from collections.abc import Callable
@@ -100,7 +100,7 @@ class Life:
         if self.name != "priced" and not guests:
             return None if pick % 2 else arms[pick % 3 :]
         price = [pick % 5 / 2] if self.name == "priced" else []
-        shown: dict[Any, Any] = {arm: price or None for arm in arms[pick % 3 :]}
+        shown: dict[Any, Any] = dict.fromkeys(arms[pick % 3 :], price or None)
         if guests:
             shown[f"new-{pick}"] = [pick % 7 / 3, 0.4, *price] if self.has_features else price or None
         return shown
@@ -140,7 +140,8 @@ class Life:
             "revive_arms": lambda: bandit.revive_arms(iter([arm])),
         }
         if step == "save":
-            return self.save()
+            self.save()
+            return
         try:
             given = calls[step]() if step in calls else None
         except CoterieError:
