@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import LEAST_SPREAD, Array
 from coterie.errors import DimensionError
 from coterie.kernels.arithmetic import ArmKernel, FloatArray
 from coterie.kernels.joint import FreeKernel, OnVectors
@@ -88,7 +88,7 @@ class InputScaling(NamedTuple):
             return cls((0.0,) * rows.shape[1], (0.0,) * rows.shape[1])
         about = rows - rows[0]  # exact, however far from zero the numbers lie
         size = np.abs(about).max(axis=0)
-        varies = size > 1e-14 * np.abs(rows).max(axis=0)
+        varies = size > np.maximum(1e-14 * np.abs(rows).max(axis=0), LEAST_SPREAD)
         unit = np.where(varies, size, 1.0)
         scaled = about / unit  # first, or squares of large and small numbers would be none
         centre = scaled.mean(axis=0)

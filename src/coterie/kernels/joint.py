@@ -114,6 +114,10 @@ class JointKernel(ABC):
     def checked_arms(self, arms: Any) -> Any:
         """Returns an array of arms in the form this kernel indexes by, or raises a typed error."""
 
+    def no_arms(self) -> Any:
+        """Returns an array of no arms, in the form this kernel indexes by."""
+        return np.empty(0, dtype=np.intp)
+
     @abstractmethod
     def key(self, user: int, arm: Any) -> Hashable:
         """Returns a hashable that two observations share if and only if they are of the same pair."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array, UserId
-from coterie.errors import CoterieError, DimensionError, listed
+from coterie.errors import ContextError, CoterieError, DimensionError, listed
 from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -161,7 +161,11 @@ class ContextPolicy(AutoPolicy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
-        self.inputs = replace(self.inputs, schema=ContextSchema.from_plain(state["schema"]))
+        schema = ContextSchema.from_plain(state["schema"])
+        if schema.given() != self.inputs.schema.given():
+            what, rule = f"the schema of contexts is {schema.given()}", "it is the one that was stated or learned first"
+            raise ContextError(what, rule, "Use the settings that it was saved with")
+        self.inputs = replace(self.inputs, schema=schema)
         super().restore(state)
 
     def describe(self) -> str:

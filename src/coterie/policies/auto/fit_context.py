@@ -66,7 +66,6 @@ class FitContext:
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self.features = standardised(arms.features)
         self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
-        self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last_green: tuple[float, Array] | None = None
         self._last_users: tuple[UserParts, Array] | None = None
@@ -110,6 +109,11 @@ class FitContext:
     def with_scales(self, scales: Mapping[str, Any]) -> Self:  # noqa: ARG002 - features of a pool stay as they are
         """Returns the same with features measured as another one did."""
         return self
+
+    @cached_property
+    def median_distance(self) -> float:
+        """The median distance of two arms. O(arms^2) once."""
+        return median_distance(self.features)
 
     @cached_property
     def parts(self) -> Parts:

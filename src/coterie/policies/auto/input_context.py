@@ -24,6 +24,7 @@ from coterie.kernels.arm_features import landmark_features
 from coterie.kernels.inputs import InputKernel, InputLayout, InputScaling, InputsKernel, contrasts
 from coterie.kernels.joint import vector_key
 from coterie.models import History
+from coterie.policies.auto.arm_kernel import standardised
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fit_context import MOST_USERS, FitContext, renumbered, rounded
 from coterie.policies.auto.hyper import ABSENT, InputHyper
@@ -75,7 +76,8 @@ class InputFitContext(FitContext):
     def with_arms(self, arms: ArmPool) -> Self:
         """Returns the same with a pool of more arms; the next fit measures features in units of their spread."""
         out = copy(self)
-        out._arms = arms
+        out.__dict__.pop("median_distance", None)
+        out._arms, out.features = arms, standardised(arms.features)
         return out
 
     def on(self, graph: UserGraph, *, normalised: bool | None = None) -> Self:

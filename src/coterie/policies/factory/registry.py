@@ -146,7 +146,7 @@ def make_policy(
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     inputs = None
     if any(each is not None for each in (context_schema, request_features, users, places)):
-        inputs = inputs_for(name, recipe, likelihood, arms, context_schema, request_features, places)
+        inputs = inputs_for(name, recipe, likelihood, engine, arms, context_schema, request_features, places)
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
