@@ -130,6 +130,18 @@ class JointKernel(ABC):
     def arm_diag(self, arms: Any) -> Array:
         """Returns K_x(x, x) of these arms."""
 
+    def prepared(self, arms: Any) -> Any:
+        """Returns arms as `prepared_cross` takes them, with all that is the same whatever they are compared with."""
+        return arms
+
+    def prepared_cross(self, arms: Any, others: Any) -> Array:
+        """Returns K_x between two arrays of prepared arms."""
+        return self.arm_cross(arms, others)
+
+    def prepared_diag(self, arms: Any) -> Array:
+        """Returns K_x(x, x) of prepared arms."""
+        return self.arm_diag(arms)
+
     def cross(self, users: Index, arms: Any, other_users: Index, other_arms: Any) -> Array:
         """Returns the b x t covariances between two lists of pairs. O(b t) once K_x is there."""
         out = self.arm_cross(arms, other_arms)
@@ -189,7 +201,7 @@ class OnPool(JointKernel):
         """Returns K_x(x, x) of these rows."""
         return self._arm_variance.take(arms)
 
-    def no_arms(self) -> Index:
+    def no_arms(self) -> Any:
         """Returns an array of no rows."""
         return np.empty(0, dtype=np.intp)
 

@@ -181,10 +181,10 @@ class InputFitContext(FitContext):
 
     def _input_parts(self, sample: PairSample, rows: Array, n_rows: int) -> InputParts:
         kernel, layout = self._input_kernel(self.prior(1.0).centre, 1.0), self.layout
-        numbers, categories = kernel._scaled(rows, layout.of_numbers), rows[:, layout.of_categories]
+        numbers, categories = kernel.scaled(rows, layout.of_numbers), rows[:, layout.of_categories]
         products, of_arms, of_contexts = contrasts(rows, rows, layout.codes), None, None
         if layout.features:
-            features = kernel._scaled(rows, layout.of_arm)
+            features = kernel.scaled(rows, layout.of_arm)
             products, of_arms = features @ features.T / kernel.n_features, squared_distances(features)
         apart = sum(2.0 * np.not_equal.outer(each, each) for each in categories.T)
         if layout.numbers + layout.categories:

@@ -102,10 +102,10 @@ def test_the_trend_has_what_follows_users_features_beside_what_is_common() -> No
     assert trend.user_modes is None
     assert len(set(trend.users.tolist())) > 1
     users, rows = rng.integers(40, size=60), inputs_of(60, 4)
-    features = model._features(users, rows)
+    features = model._features(users, kernel.prepared(rows))
     left = kernel.cross(users, rows, users, rows) - features @ features.T
     assert np.linalg.eigvalsh(left)[0] > -1e-8
-    np.testing.assert_allclose(model._features(int(users[0]), rows[:1]), features[:1], atol=1e-12)
+    np.testing.assert_allclose(model._features(int(users[0]), kernel.prepared(rows[:1])), features[:1], atol=1e-12)
 
 
 def test_a_friendless_user_of_a_large_graph_starts_from_those_who_are_alike() -> None:

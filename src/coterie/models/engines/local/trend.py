@@ -32,7 +32,7 @@ class Trend(NamedTuple):
     Attributes:
         user_modes: A row for each user; one row where all users have the same; none where they go by `user_map`.
         user_map: What users' shared features are multiplied by, where no matrix over users is to be had.
-        inducing: The arms, or inputs, whose kernel with an arm gives its modes.
+        inducing: The arms, or prepared inputs, whose kernel with an arm gives its modes.
         arm_map: What that kernel is multiplied by.
         arm_modes: A row for each arm, or none where arms are too many.
         users: For each feature, the column of its user mode.
@@ -64,7 +64,7 @@ class Trend(NamedTuple):
         Args:
             kernel: Of the pairs.
             users: Of the rows.
-            arms: Of the rows.
+            arms: Of the rows, prepared.
             counts: Rewards of each row.
             most: How many features.
         """
@@ -123,7 +123,7 @@ def _arm_modes(kernel: OnPool, arms: Index, counts: Array) -> tuple[Array, Index
 
 
 def _input_modes(kernel: OnInputs, inputs: Array, counts: Array) -> tuple[Array, Any, Array]:
-    """Returns eigenvalues of the kernel over inputs seen, inducing inputs, and the map to the eigenfunctions.
+    """Returns eigenvalues of the kernel over prepared inputs, inducing ones, and the map to the eigenfunctions.
 
     With L L' the kernel of the inducing inputs, the functions k(., inducing) L'^-1 are orthonormal in the RKHS. Turned
     by the eigenvectors of their second moments over the inputs seen, they are those that account for most variance.
@@ -132,8 +132,8 @@ def _input_modes(kernel: OnInputs, inputs: Array, counts: Array) -> tuple[Array,
     seen, weights = inputs[spaced], counts[spaced] / counts[spaced].sum()
     places = inducing_places(kernel, seen, MOST_INDUCING)
     inducing = seen[places]
-    cross = kernel.arm_cross(inducing, seen)
-    factor = cholesky(cross[:, places] + LEAST_SHARE * np.diag(kernel.arm_diag(inducing)), JitterLog())
+    cross = kernel.prepared_cross(inducing, seen)
+    factor = cholesky(cross[:, places] + LEAST_SHARE * np.diag(kernel.prepared_diag(inducing)), JitterLog())
     half = solve_lower(factor, cross)
     values, vectors = np.linalg.eigh((half * weights) @ half.T)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
@@ -146,7 +146,7 @@ def inducing_places(kernel: OnInputs, inputs: Array, most: int) -> Index:
     This is a Cholesky factorisation with pivots; it ends where less than `INDUCING_SHARE` of the largest variance is
     left anywhere.
     """
-    left = kernel.arm_diag(inputs).copy()
+    left = kernel.prepared_diag(inputs).copy()
     least, size = INDUCING_SHARE * float(left.max()), min(most, len(inputs))
     columns, places = np.empty((size, len(inputs))), list[int]()
     for step in range(size):
@@ -154,7 +154,7 @@ def inducing_places(kernel: OnInputs, inputs: Array, most: int) -> Index:
         if left[place] <= least:
             break
         known = columns[:step, place] @ columns[:step]
-        columns[step] = (kernel.arm_cross(inputs, inputs[place : place + 1])[:, 0] - known) / np.sqrt(left[place])
+        columns[step] = (kernel.prepared_cross(inputs, inputs[place : place + 1])[:, 0] - known) / np.sqrt(left[place])
         left -= columns[step] ** 2
         left[place] = 0.0
         places.append(place)
