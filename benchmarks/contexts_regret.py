@@ -95,7 +95,7 @@ def read(path: Path) -> list[Run]:
 
 def run_all(path: Path, seeds: int) -> list[Run]:
     """Returns all runs; those that are missing are made, and each is kept as soon as it has ended."""
-    path.parent.mkdir(exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     done = read(path)
     known = {(each.case, each.learner) for each in done}
     for case, learner in product(cases(seeds), LEARNERS):
