@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.context import many_users, ours, peers
+from benchmarks.context.beside import REPEATS, RIVALS, to_time, untimed
 from benchmarks.context.data import SETS, Labelled, clusters, linear, mixed
 from benchmarks.context.page import NEW_PAGE, summary, whole, write_page
 from benchmarks.context.protocol import Learner, Method, one_pass, play
@@ -179,6 +180,34 @@ def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
     assert list(Kept(path).of("wine", "river: a")) == [0, 1]
 
 
+def test_what_is_to_be_made_again_is_forgotten(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "passes.json")
+    for name in ("coterie: auto-ucb", "river: a"):
+        kept.add(line_of("wine", name, 0, 0.5))
+    kept.forget("coterie")
+    for each in (kept, Kept(tmp_path / "passes.json")):
+        assert each.of("wine", "coterie: auto-ucb") == {}
+        assert list(each.of("wine", "river: a")) == [0]
+
+
+def test_ours_and_the_fastest_that_come_near_are_timed_in_turn(tmp_path: Path) -> None:
+    own = method_of(Always(0), "own", "coterie", patient=True)
+    others = [method_of(Always(0), f"number {each}") for each in range(6)]
+    lines = [line_of("set", own.key, 0, 0.8)]
+    lines += [line_of("set", other.key, 0, 0.77, ms=6.0 - place) for place, other in enumerate(others)]
+    lines[1]["reward"] = 0.75  # not near, and the slowest
+    rows = summary(lines)["rows"]
+    chosen = to_time(rows, "set", own, [own, *others])
+    assert chosen == [own, *others[: -RIVALS - 1 : -1]]
+    times = Kept(tmp_path / "times.json")
+    units = list(untimed("set", chosen, times))
+    assert units == [(method, repeat) for repeat in range(REPEATS) for method in chosen]
+    times.add(line_of("set", own.key, 0, 0.8))
+    assert list(untimed("set", chosen, times)) == units[1:]
+    assert to_time(rows, "other", own, [own, *others]) == []
+    assert to_time(rows[:2], "set", own, [own, *others]) == []
+
+
 def many_methods() -> list[Method]:
     return [method_of(Always(0), f"number {each}") for each in range(5)] + [method_of(Always(0), library="patient")]
 
@@ -265,27 +294,35 @@ def kept_lines() -> Iterator[Line]:
     yield line_of("mixed", "mabwiser: Radius", 0, 0.99, 9.0, stopped=True)
 
 
+def timed_lines() -> Iterator[Line]:
+    for repeat, busy in enumerate((1.0, 9.0, 1.0)):
+        yield line_of("digits", "coterie: auto-ucb", repeat, 0.8, 4.0 * busy)
+        yield line_of("digits", "vowpalwabbit: bag", repeat, 0.7, 1.0 * busy)
+
+
 def test_the_tables_are_made_from_the_kept_passes(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "passes.json")
+    kept, times = Kept(tmp_path / "passes.json"), Kept(tmp_path / "times.json")
     for line in kept_lines():
         kept.add(line)
-    page = write_page(kept, tmp_path).read_text(encoding="utf-8")
+    for line in timed_lines():
+        times.add(line)
+    page = write_page(kept, times, tmp_path).read_text(encoding="utf-8")
     bag = "0.770 ± 0.006, 0.2 ms: bag"
     assert f"| digits | 100 | 0.86 | **0.800 ± 0.006** | {bag} | not run | not run | +0.030 |" in page
-    assert "| digits | 0.8 | vowpalwabbit: bag | 0.770 | 0.2 | **4.0** |" in page
-    assert "| wine | 0.3 | vowpalwabbit: bag | 0.930 | 0.2 | 1.5 |" in page
+    assert "| digits | 4 | vowpalwabbit: bag | 0.770 | 1 | **4.0** |" in page
+    assert "| wine | 0.3 | not timed yet |" in page
     assert "| mixed | 0.3 | none is |" in page
     assert "Not run, as it was not installed: river." in page
     assert "stopped after 100 rounds, 9 ms" in page
     assert "| digits, 100 users | 0.600 ± 0.006, 1 ms | - | - |" in page
-    assert json.loads((tmp_path / "context.json").read_text(encoding="utf-8")) == summary(kept_lines())
+    assert json.loads((tmp_path / "context.json").read_text(encoding="utf-8")) == summary(kept_lines(), timed_lines())
 
 
 def test_words_between_the_tables_stay(tmp_path: Path) -> None:
     (tmp_path / "context.md").write_text(f"{NEW_PAGE}\nWords.\n", encoding="utf-8")
     kept = Kept(tmp_path / "passes.json")
     kept.add(line_of("wine", "river: LinUCBDisjoint", 0, 0.5))
-    page = write_page(kept, tmp_path).read_text(encoding="utf-8")
+    page = write_page(kept, Kept(tmp_path / "times.json"), tmp_path).read_text(encoding="utf-8")
     assert page.endswith("\nWords.\n")
     assert "| 0.500, 0.1 ms: LinUCBDisjoint |" in page
 
