@@ -15,6 +15,7 @@ from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.kernels.arm import ArmKernel, RationalQuadratic, Stationary
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.group_kernel import GroupKernel
+from coterie.kernels.inputs import ContextPart, InputKernel, InputLayout, InputScaling, InputsKernel
 from coterie.kernels.joint import FreeKernel, JointKernel, PoolKernel
 
 FloatArray = NDArray[np.float64]
@@ -51,8 +52,23 @@ def table(n: int, d: int, seed: int = 0) -> FloatArray:
     return np.random.default_rng(seed).normal(size=(n, d))
 
 
+INPUT_KERNEL = InputKernel(
+    InputLayout(codes=0, features=1, numbers=1, categories=1),
+    InputScaling((0.1, 0.2), (1.5, 0.7)),
+    variance=1.7,
+    lengthscale=1.3,
+    linear_share=0.3,
+    level=0.1,
+    context_share=0.4,
+    interaction=0.8,
+    context=ContextPart(1.2, 0.9, 0.3),
+)
+
+
 def made(cls: type[ArmKernel]) -> ArmKernel:
     """Returns a resolved instance, with arguments only where the class has no default."""
+    if cls is InputKernel:
+        return INPUT_KERNEL
     stand_ins: dict[Any, object] = {ArmKernel: RationalQuadratic(1.3), float: 1.7}
     needed = {field.name: stand_ins[field.type] for field in fields(cls) if field.default is MISSING}  # type: ignore[arg-type]
     return cls(**needed).resolve(table(30, 3, seed=9))
@@ -86,5 +102,6 @@ JOINT_KERNELS: dict[str, Callable[[], JointKernel]] = {
     "FreeKernel": lambda: FreeKernel(ct.Green().matrix(GRAPH), ct.Matern32(1.0)),
     "GraphKernel": lambda: GraphKernel(GRAPH, ARMS, laplacian_ridge=0.4),
     "GroupKernel": lambda: GroupKernel([0, 1, 0, 2, 1], ARMS),
+    "InputsKernel": lambda: InputsKernel(ct.Green().matrix(GRAPH), INPUT_KERNEL),
     "PoolKernel": lambda: PoolKernel(ct.Green().matrix(GRAPH), ct.Matern32(1.0).gram(ARMS)),
 }

@@ -18,6 +18,7 @@ __all__ = [
     "FAILURES",
     "ArmError",
     "CandidatesError",
+    "ContextError",
     "CoterieError",
     "DecisionError",
     "DimensionError",
@@ -74,6 +75,10 @@ class DuplicateIdError(InputError):
 
 class CandidatesError(InputError):
     """Candidates that are empty or repeated."""
+
+
+class ContextError(InputError):
+    """A context, or a table of features of users, that is not as its schema says."""
 
 
 class DecisionError(InputError):

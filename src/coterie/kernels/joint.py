@@ -312,7 +312,7 @@ class FreeKernel(JointKernel):
 
     def key(self, user: int, arm: Array) -> tuple[int, bytes]:
         """Returns the user and the vector's bytes; adding zero makes -0.0 and 0.0 the same."""
-        return user, (arm + 0.0).tobytes()
+        return vector_key(user, arm)
 
     def arm_cross(self, arms: Array, others: Array) -> Array:
         """Returns K_x between two lists of vectors."""
@@ -321,6 +321,11 @@ class FreeKernel(JointKernel):
     def arm_diag(self, arms: Array) -> Array:
         """Returns K_x(x, x) of these vectors."""
         return self.arm_kernel._diag(arms)
+
+
+def vector_key(user: int, arm: Array) -> tuple[int, bytes]:
+    """Returns what two observations share that have user and vector in common."""
+    return user, (arm + 0.0).tobytes()
 
 
 def pool_kernel(user_cov: Array, arm_kernel: ArmKernel, pool: ArmPool) -> PoolKernel:

@@ -11,6 +11,7 @@ import numpy as np
 from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, LEAST_SPREAD, SPREAD_RULE, ArmId, Array
 from coterie.errors import ArmError, DimensionError, DuplicateIdError, UnknownArmError, counted, listed, or_similar
 
+MOST_FEATURELESS = 5_000  # arms: a matrix over all of them is made
 RESCALE = "Measure it from another origin or in another unit"
 
 
@@ -22,18 +23,22 @@ class ArmPool:
         ids: One id for each arm, any hashable values; default 0, 1, 2, ...
         feature_names: One name for each feature, if they have names.
 
+    Attributes:
+        has_features: Whether the features say more than which arm it is.
+
     Examples:
         >>> pool = ArmPool([[0.0, 1.0], [1.0, 0.0]], ids=["tea", "coffee"])
         >>> pool.index_of("coffee"), len(pool)
         (1, 2)
     """
 
-    __slots__ = ("feature_names", "features", "ids", "index")
+    __slots__ = ("feature_names", "features", "has_features", "ids", "index")
 
     def __init__(
         self, features: Any, ids: Iterable[ArmId] | None = None, *, feature_names: Iterable[str] | None = None
     ) -> None:
         self.features = as_rows(features, what="features of the pool")
+        self.has_features = True
         self.ids = _as_tuple(range(len(self.features)) if ids is None else ids)
         if len(self.ids) != len(self.features):
             raise DimensionError(
@@ -45,10 +50,29 @@ class ArmPool:
         self.feature_names = None if feature_names is None else _checked_names(feature_names, self.dimension)
         check_range(self.features, whose=lambda row: f"arm {self.ids[row]!r}", names=self.feature_names)
 
+    @classmethod
+    def without_features(cls, ids: Iterable[ArmId]) -> "ArmPool":
+        """Returns a pool of arms of which nothing is known but which is which: one is as far from another as any.
+
+        Examples:
+            >>> pool = ArmPool.without_features(["tea", "coffee"])
+            >>> pool.features.tolist(), pool.has_features
+            ([[1.0, 0.0], [0.0, 1.0]], False)
+        """
+        given = _as_tuple(ids)
+        if not 1 <= len(given) <= MOST_FEATURELESS:
+            rule = f"arms without features are from 1 to {MOST_FEATURELESS}"
+            raise ArmError(f"there are {len(given)} arms without features", rule, "Give arms features")
+        out = cls(np.eye(len(given)), ids=given)
+        out.has_features = False
+        return out
+
     def __len__(self) -> int:
         return len(self.ids)
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if not self.has_features:
+            return ArmPool.without_features, (self.ids,)
         return partial(ArmPool, feature_names=self.feature_names), (self.features, self.ids)
 
     def __repr__(self) -> str:

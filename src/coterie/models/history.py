@@ -129,7 +129,8 @@ class History:
         out = cls()
         for user, arm, reward, weight in zip(users, arms, rewards, weights.tolist(), strict=True):
             if weight > 0:
-                out.add((user, arm), user, arm, reward, weight=weight)
+                key = arm.tobytes() if isinstance(arm, np.ndarray) else arm
+                out.add((user, key), user, arm, reward, weight=weight)
         return out
 
     def user_array(self) -> Index:

@@ -5,6 +5,7 @@ import os
 from coterie.errors import MemoryLimitError, ParameterError
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.group_kernel import GroupKernel
+from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import JointKernel, OnPool, PoolKernel
 
 SHARE = 0.6
@@ -17,9 +18,9 @@ def require_pool(kernel: JointKernel, engine: str) -> PoolKernel:
     raise _no_pool(engine)
 
 
-def require_arms(kernel: JointKernel, engine: str) -> OnPool:
-    """Returns the kernel if its arms are rows of a finite pool, and raises otherwise."""
-    if isinstance(kernel, OnPool):
+def require_arms(kernel: JointKernel, engine: str) -> OnPool | InputsKernel:
+    """Returns the kernel if its arms are rows of a finite pool, or inputs, and raises otherwise."""
+    if isinstance(kernel, OnPool | InputsKernel):
         return kernel
     raise _no_pool(engine)
 

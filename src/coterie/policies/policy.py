@@ -13,6 +13,7 @@ from coterie.contracts import Array, Choice, Index, UserId
 from coterie.errors import (
     FAILURES,
     CandidatesError,
+    ContextError,
     DimensionError,
     FitWarning,
     NumericalError,
@@ -26,6 +27,8 @@ from coterie.errors.checks import as_list, check_same, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
+from coterie.kernels.inputs import InputsKernel
+from coterie.kernels.joint import OnPool
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
 from coterie.policies.adaptation.followers import Follower
@@ -47,6 +50,7 @@ class Policy:
 
     Attributes:
         decides_together: Whether decisions for several users can be computed at once (`consider_many`).
+        has_inputs: Whether arms have contexts: the model knows them as inputs.
         learns_by_decisions: Whether what a reward teaches depends on the decision that led to it.
         centre: The prior mean of rewards. The model knows rewards less this number.
         width_rule: Multiplies the width where not all of the posterior is worth exploring alike; None otherwise.
@@ -58,6 +62,7 @@ class Policy:
     """
 
     decides_together = True
+    has_inputs = False
     learns_by_decisions = False
 
     def __init__(
@@ -112,20 +117,28 @@ class Policy:
         """Rewards learned so far."""
         return self._model.history.n_observations
 
-    def select(self, user: UserId, candidates: Any = None) -> Choice:
+    def select(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Choice:
         """Returns the choice for this user among the candidates.
 
         Args:
             user: One of `graph.users`.
             candidates: Any iterable of arm ids, None for the whole pool; without a pool, an array with one row each.
+            context: What is different about this moment, for policies with a `context_schema`.
         """
-        return self.consider(user, candidates)[0]
+        return self.consider(user, candidates, context=context)[0]
 
-    def consider(self, user: UserId, candidates: Any = None) -> tuple[Choice, Scored]:
+    def consider(self, user: UserId, candidates: Any = None, *, context: Any = None) -> tuple[Choice, Scored]:
         """Returns the choice, as `select` does, and what was believed of every candidate."""
         row, arms = self._user_row(user), self._candidates(candidates)
-        found = self._decide(row, arms, self.n_decisions)
+        found = self._decide(row, self.in_context(arms, context), self.n_decisions)
         return self._chosen(row, arms, found), found
+
+    def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Any:  # noqa: ARG002 - contexts may be new
+        """Returns arms as the model knows them in a context; raises where there is one and it knows of none."""
+        if context is not None:
+            rule = f"{self.name!r} was made without contexts"
+            raise ContextError("a context was given", rule, "Make an auto-* policy with context_schema=...")
+        return arms
 
     def consider_rows(self, row: int, arms: Any) -> Scored:
         """Returns what the next decision is made from, and counts it; user and arms are rows that were checked."""
@@ -152,12 +165,12 @@ class Policy:
             mean, score = mean + self.centre, score + self.centre
         return ScoredBatch(self._score, first, rows, mean, std, width, score, tolerances, model.noise_var, best)
 
-    def update(self, user: UserId, arm: Any, reward: float) -> None:
+    def update(self, user: UserId, arm: Any, reward: float, *, context: Any = None) -> None:
         """Learns the reward of an arm for a user; on an error nothing has changed."""
         row = self._user_row(user)
         value = self._checked_reward(reward)
         column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
-        self.learn(row, column, value)
+        self.learn(row, self.in_context([column], context)[0], value)
 
     def learn(self, row: int, column: Any, value: float) -> None:
         """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
@@ -309,19 +322,28 @@ class Policy:
         self.pending_model = None
         return True
 
+    def take_arms(self, arms: ArmPool) -> bool:  # noqa: ARG002 - only some can
+        """Takes a pool with more arms after those there are, if nothing need be learned again; returns whether."""
+        return False
+
     # What is believed
 
-    def predict(self, user: UserId, candidates: Any = None) -> tuple[Array, Array]:
+    def predict(self, user: UserId, candidates: Any = None, *, context: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
-        mean, std = self.model.peek(self._user_row(user), self._candidates(candidates))
+        row = self._user_row(user)
+        return self.predict_rows(row, self.in_context(self._candidates(candidates), context, learn=False))
+
+    def predict_rows(self, row: int, arms: Any) -> tuple[Array, Array]:
+        """Returns what `predict` does, of a user's row and arms as the model knows them."""
+        mean, std = self.model.peek(row, arms)
         if self.centre:
             mean = mean + self.centre
         return (mean, std) if self.inverse_link is None else self.inverse_link(mean, std)
 
-    def covariance(self, user: UserId, candidates: Any = None) -> Array:
+    def covariance(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
         row = self._user_row(user)
-        return self.model.read_covariance(row, self._candidates(candidates))
+        return self.model.read_covariance(row, self.in_context(self._candidates(candidates), context, learn=False))
 
     @property
     def score(self) -> Score:
@@ -504,10 +526,10 @@ class Policy:
         variance over the noise variance too: engines agree on ties while that is below 1e4, whatever BLAS they run on.
         """
         kernel, largest = self._model.kernel, self._model.history.largest
-        if self.arms is None:
+        if not isinstance(kernel, OnPool):
             return TIE_TOLERANCE * (sqrt(kernel.user_variance(row) * float(kernel.arm_diag(arms).max())) + largest)
         if self._tie_kernel is not kernel:
-            self._tie_kernel, self._largest_arm = kernel, float(kernel.arm_diag(np.arange(len(self.arms))).max())
+            self._tie_kernel, self._largest_arm = kernel, float(kernel.arm_diag(np.arange(kernel.n_arms)).max())
         return TIE_TOLERANCE * (sqrt(kernel.user_variance(row) * self._largest_arm) + largest)
 
     def _follow(self, t: int, row: int, column: Any, value: float) -> None:
@@ -535,7 +557,7 @@ def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: An
             "Make the model on this graph",
         )
     n_arms = getattr(model.kernel, "n_arms", None)
-    if n_arms != (len(arms) if arms else None):
+    if not isinstance(model.kernel, InputsKernel) and n_arms != (len(arms) if arms else None):
         raise DimensionError(
             f"a model of {n_arms or 'no pool of'} arms with {arms!r}",
             "they are the same arms",

@@ -9,13 +9,17 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
 
+import numpy as np
+
 from coterie.contracts import ArmId, Index, UserId
-from coterie.errors import CandidatesError, JournalError, ParameterError, RewardError, listed
+from coterie.errors import CandidatesError, ContextError, JournalError, ParameterError, RewardError, listed
 from coterie.errors.checks import as_list, check_whole, checked_binary, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
+from coterie.kernels.schema import ContextSchema
 from coterie.policies import SpectralSchedule, make_policy
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.registry import refuse_unknown
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.policies.rules.propensity import check_least, exploration
@@ -40,10 +44,11 @@ from coterie.product.changes import (
     survive_forks,
     up_to_date,
 )
-from coterie.product.decisions import Decision, Ledger, decision_number, decisions_of
+from coterie.product.decisions import GUEST, Decision, Ledger, decision_number, decisions_of
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
-from coterie.product.inputs.arm_inputs import as_arm_pool, with_arms, without_arms
+from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, with_arms, without_arms
+from coterie.product.inputs.candidates import no_request_features, read_candidates
 from coterie.product.inputs.ids import check_ids
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation, explained
@@ -60,7 +65,8 @@ class Bandit:
 
     Args:
         graph: Who is near whom.
-        arms: What can be chosen: an ArmPool, a mapping from ids to features, a dataframe, or an array of rows.
+        arms: What can be chosen: an ArmPool, a mapping from ids to features, a dataframe, an array of rows, or a list
+            of ids where nothing is known of the arms.
         policy: By name; the default learns its own hyperparameters.
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only. When a fit of the
             hyperparameters is taken depends on the machine, unless `wait_for_fits`.
@@ -94,6 +100,11 @@ class Bandit:
         similarity: For coop-kernel-*, how users are compared.
         score: A score of your own.
         cluster_width: For club, how far apart two users' estimates may be.
+        context_schema: What a context holds: a mapping from names to "number", "flag", "category" or a list of
+            categories, or how many numbers a row has. By default it is learned from the first context.
+        request_features: Names of features of an arm that each request gives, such as a price.
+        users: What is known of users beside the graph: features by id, each a mapping or a row of numbers, or a
+            dataframe with a column "user" or "id".
         **unknown: Refused, with the list of what is known.
 
     Examples:
@@ -138,6 +149,9 @@ class Bandit:
         similarity: str | None = None,
         score: ScoreFunction | None = None,
         cluster_width: float | None = None,
+        context_schema: Any = None,
+        request_features: Iterable[str] | None = None,
+        users: Any = None,
         **unknown: Any,
     ) -> None:
         refuse_unknown(unknown, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {})])
@@ -154,6 +168,8 @@ class Bandit:
             similarity=similarity,
             score=score,
             cluster_width=cluster_width,
+            context_schema=None if context_schema is None else ContextSchema.of(context_schema).given(),
+            request_features=None if request_features is None else as_list("request_features", request_features),
         )
         check_whole("max_pending", max_pending)
         check_choices(pending=pending, reward=reward, likelihood=likelihood, min_propensity=min_propensity)
@@ -173,7 +189,10 @@ class Bandit:
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
         waits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
         memory = checked_memory(forgetting, window)
-        self._learned = Learned(make, options, graph, as_arm_pool(arms), memory, waits_for_fits=waits)
+        table = None if users is None else as_user_table(users)
+        self._learned = Learned(
+            make, options, graph, as_arm_pool(arms), memory, waits_for_fits=waits, user_features=table
+        )
         check_ids((*self.graph.users, *self.arms.ids))
         if journal is not None:
             self._journal = Journal.begin(checked_path(journal), self)
@@ -211,7 +230,15 @@ class Bandit:
     def pending(self) -> dict[int, tuple[UserId, ArmId]]:
         """User and arm of each decision that waits for its reward, by its id, oldest first."""
         users, arms = self.graph.user_at, self.arms.ids
-        return {number: (users(each.user), arms[each.arm]) for number, each in self._ledger.pending()}
+        waiting = self._ledger.pending()
+        return {n: (users(each.user), each.guest if each.arm == GUEST else arms[each.arm]) for n, each in waiting}
+
+    @property
+    def context_schema(self) -> ContextSchema | None:
+        """What contexts hold, categories that came included; None while no context has come and none was stated."""
+        mend(self)
+        policy = self._learned.policy
+        return policy.inputs.schema if isinstance(policy, ContextPolicy) else None
 
     @property
     def n_decisions(self) -> int:
@@ -232,15 +259,26 @@ class Bandit:
         return len(self._ledger)
 
     @journalled
-    def decide(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> Decision:
+    def decide(
+        self,
+        user: UserId,
+        candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None,
+        context: Any = None,
+        *,
+        keep: bool = False,
+    ) -> Decision:
         """Returns the decision for a user; its propensities and what was believed are computed when asked for.
 
         Args:
             user: One of the graph's users.
-            candidates: Ids of arms; none given means every arm that is not retired.
+            candidates: Ids of arms, or a mapping from ids to features: of this request, or all of an arm that is new;
+                none given means every arm that is not retired.
+            context: What is different about this moment: a mapping from names to numbers, texts, True or False, or a
+                row of numbers. The first one says what further ones hold, unless `context_schema` does.
+            keep: Whether arms that are new join the pool; otherwise they are candidates of this decision only.
         """
         learned = self._learned
-        row, (columns, shown) = learned.policy.graph.index_of(user), self._shown(candidates)
+        row, (columns, shown, rows) = learned.policy.graph.index_of(user), self._shown(candidates, context, keep=keep)
         learned.touched = True  # after all checks: a call that is refused changes nothing
         if learned.stale and learned.needs_refreshing:
             self._relearn()
@@ -254,10 +292,11 @@ class Bandit:
             share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
             place = place if drawn is None else drawn
         means, stds = scored.shown
-        column = columns.item(place)
-        self._ledger.open(number, user=row, arm=column)
+        arm = rows.item(place)
+        taken = columns[place] if policy.has_inputs else None
+        self._ledger.open(number, user=row, arm=arm, input=taken, guest=shown[place] if arm == GUEST else None)
         if policy.pending_model is not None:
-            learned.expect(row, column)
+            learned.expect(row, arm if taken is None else taken)
         return Decision(
             number=number,
             user=policy.graph.user_at(row),
@@ -274,11 +313,14 @@ class Bandit:
         )
 
     @journalled
-    def decide_many(self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None) -> list[Decision]:
+    def decide_many(
+        self, users: Iterable[UserId], candidates: Iterable[ArmId] | None = None, contexts: Iterable[Any] | None = None
+    ) -> list[Decision]:
         """Returns decisions for several users among the same candidates; the same as one after another, and faster.
 
-        One after another they are made with pending="hallucinate", likelihood="bernoulli", certified choices, joint
-        Thompson sampling, uniform or epsilon-greedy choices, and with a width or a score of your own.
+        `contexts` has one for each user. One after another they are made with contexts, with pending="hallucinate",
+        likelihood="bernoulli", certified choices, joint Thompson sampling, uniform or epsilon-greedy choices, and with
+        a width or a score of your own.
         """
         asked = as_list("users", users)
         if isinstance(candidates, Mapping):
@@ -286,7 +328,12 @@ class Bandit:
             raise CandidatesError(what, rule, "Pass a list of arms, or call decide for each user")
         for user in asked:
             self.graph.index_of(user)  # all are known before any decision is made
-        rows, shown = self._shown(candidates)
+        if contexts is not None or self._learned.policy.has_inputs:
+            given = [None] * len(asked) if contexts is None else as_list("contexts", contexts)
+            check_equally_many(users=asked, contexts=given)
+            chosen = None if candidates is None else as_list("candidates", candidates)
+            return [self.decide(user, chosen, context) for user, context in zip(asked, given, strict=True)]
+        rows, shown, _ = self._shown(candidates)
         self._learned.touched = True
         if self._learned.needs_refreshing:
             self._relearn()
@@ -314,12 +361,22 @@ class Bandit:
         self._learn_reward(number, value, self._ledger.event_of(number) if replace else None)
 
     @journalled
-    def learn(self, user: UserId, arm: ArmId, reward: float) -> None:
-        """Learns a reward that no decision of this bandit led to; on an error nothing has changed."""
-        value = self._checked_reward(reward)
-        row, column = self.graph.index_of(user), self.arms.index_of(arm)
-        self._learned.learn(row, column, value)
-        self._learned.expect(row, column)
+    def learn(self, user: UserId, arm: ArmId | Mapping[Any, Any], reward: float, context: Any = None) -> None:
+        """Learns a reward that no decision of this bandit led to; on an error nothing has changed.
+
+        Args:
+            user: One of the graph's users.
+            arm: The id of an arm; or a mapping from one id to its features, as for `decide`.
+            reward: A finite number; 0 or 1 where rewards are binary.
+            context: That in which it came, as for `decide`.
+        """
+        value, row = self._checked_reward(reward), self.graph.index_of(user)
+        columns, shown, rows = self._named(arm if isinstance(arm, Mapping) else [arm], context)
+        if len(shown) > 1:
+            raise CandidatesError(f"arms {listed(shown)} have one reward", "a reward is of one arm", "Call learn twice")
+        taken = columns[0] if self._learned.policy.has_inputs else None
+        self._learned.learn(row, rows.item(0), value, taken, shown[0] if rows[0] == GUEST else None)
+        self._learned.expect(row, rows.item(0) if taken is None else taken)
 
     @journalled
     def reward_many(self, decisions: Iterable[int], rewards: Iterable[float], *, replace: bool = False) -> None:
@@ -343,18 +400,26 @@ class Bandit:
             self._learn_reward(number, value, event)
 
     @journalled
-    def learn_many(self, users: Iterable[UserId], arms: Iterable[ArmId], rewards: Iterable[float]) -> None:
+    def learn_many(
+        self,
+        users: Iterable[UserId],
+        arms: Iterable[ArmId],
+        rewards: Iterable[float],
+        contexts: Iterable[Any] | None = None,
+    ) -> None:
         """Learns rewards that no decision of this bandit led to, as one change; on an error none is learned.
 
-        A table of many thousands is learned faster, and at once, by `fit`.
+        `contexts` has one for each, where there are contexts. A table of many thousands is learned faster, and at
+        once, by `fit`.
         """
         asked, given = as_list("users", users), as_list("arms", arms)
         values = self._checked_rewards(rewards)
-        check_equally_many(users=asked, arms=given, rewards=values)
+        within = [None] * len(asked) if contexts is None else as_list("contexts", contexts)
+        check_equally_many(users=asked, arms=given, rewards=values, contexts=within)
         for user, arm in zip(asked, given, strict=True):
             self.graph.index_of(user), self.arms.index_of(arm)  # all are known before any reward is learned
-        for user, arm, value in zip(asked, given, values, strict=True):
-            self.learn(user, arm, value)
+        for user, arm, value, context in zip(asked, given, values, within, strict=True):
+            self.learn(user, arm, value, context)
 
     @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
@@ -373,17 +438,19 @@ class Bandit:
     @reading
     def score_all(self, /, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:
         """Returns the best arms of every user; options are those of `coterie.score_all`. Retired arms are left out."""
-        shown = self._named(arms)[1]
+        shown = self._active(arms)
         with up_to_date(self, self._learned.needs_refreshing) as policy:
             return score_all(policy, arms=shown, **options)
 
     @reading
-    def predict(self, user: UserId, candidates: Iterable[ArmId] | None = None) -> dict[ArmId, tuple[float, float]]:
-        """Returns the believed mean and std of each candidate."""
-        self.graph.index_of(user)
-        _, shown = self._named(candidates)
+    def predict(
+        self, user: UserId, candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None, context: Any = None
+    ) -> dict[ArmId, tuple[float, float]]:
+        """Returns the believed mean and std of each candidate, in a context if there are any."""
+        row = self.graph.index_of(user)
+        columns, shown, _ = self._named(candidates, context, learn=False)
         with up_to_date(self, self._learned.needs_refreshing) as policy:
-            mean, std = policy.predict(user, shown)
+            mean, std = policy.predict_rows(row, columns)
             return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     @reading
@@ -397,11 +464,19 @@ class Bandit:
         return self.describe()
 
     @reading
-    def explain(self, user: UserId, arm: ArmId) -> Explanation:
-        """Returns which users, arms and rewards moved this estimate, by how much, and what it would be alone."""
-        row, column = self.graph.index_of(user), self.arms.index_of(arm)
+    def explain(self, user: UserId, arm: ArmId | Mapping[Any, Any], context: Any = None) -> Explanation:
+        """Returns which users, arms and rewards moved this estimate, by how much, and what it would be alone.
+
+        Args:
+            user: Whose estimate.
+            arm: The id of an arm; or a mapping from one id to its features, as for `decide`.
+            context: In which it is shown, as for `decide`.
+        """
+        row, given = self.graph.index_of(user), arm if isinstance(arm, Mapping) else [arm]
+        columns, shown, _ = self._named(given, context, learn=False)
         with up_to_date(self, self._learned.stale > 0):
-            return explained(self._learned, row, column, *self.predict(user, [arm])[arm])
+            believed = self.predict(user, given, context)[shown[0]]
+            return explained(self._learned, row, columns[0], shown[0], *believed)
 
     @reading
     def graph_report(self, progress: Callable[[str, int], None] | None = None) -> GraphReport:
@@ -512,7 +587,9 @@ class Bandit:
         Files of format 1 hold no belief, and policies whose belief depends on the order of the rewards (clusters, a
         learned similarity) give none: there the rewards are learned again as they were then.
         """
-        events = RewardEvents.of(arrays["event_users"], arrays["event_arms"], arrays["event_rewards"])
+        inputs, guests = arrays.get("event_inputs", ()), state.get("inputs") or {}
+        columns = arrays["event_users"], arrays["event_arms"], arrays["event_rewards"]
+        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())))
         belief = state.get("belief")
         if belief is not None and "model" in belief:
             self._learned.events = events
@@ -526,9 +603,11 @@ class Bandit:
         self._learned.policy.n_decisions = state["n_decisions"]
         self._learned.options = dict(state["settings"]["options"])
         self._retired = set(state["retired"])
-        made_at = arrays["pending_made_at"].tolist()
-        for (number, user, arm), when in zip(arrays["pending"].tolist(), made_at, strict=True):
-            self._ledger.open(number, user=user, arm=arm, made_at=when)
+        made_at, waiting = arrays["pending_made_at"].tolist(), arrays["pending"].tolist()
+        taken, unknown = arrays.get("pending_inputs", [None] * len(waiting)), dict(guests.get("pending_guests", ()))
+        for (number, user, arm), when, given in zip(waiting, made_at, taken, strict=True):
+            guest = unknown.get(number)
+            self._ledger.open(number, user=user, arm=arm, made_at=when, input=given, guest=guest)
         self._ledger.remember(arrays["settled"].tolist())
 
     # Users, edges and arms come and go
@@ -612,24 +691,69 @@ class Bandit:
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
 
-    def _named(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
-        """Returns the candidates' rows and own ids; none given means every arm that is not retired."""
-        policy = self._learned.policy
-        if candidates is None and self._retired:
-            candidates = without_arms(self.arms.ids, self._retired)
-        rows = policy.rows_of(candidates)
-        return rows, list(map(policy.arm_ids.__getitem__, rows.tolist()))
+    def _named(
+        self, candidates: Any, context: Any = None, *, learn: bool = True, keep: bool = False
+    ) -> tuple[Any, list[ArmId], Index]:
+        """Returns the candidates as the model knows them, their ids and rows; none given means all not retired.
 
-    def _shown(self, candidates: Iterable[ArmId] | None) -> tuple[Index, list[ArmId]]:
-        """Returns rows and ids of the candidates to decide among, or raises if no decision among them is possible."""
-        rows, shown = self._named(candidates)
+        Args:
+            candidates: Ids, or a mapping from ids to features.
+            context: In which they are shown.
+            learn: Whether what is new in a context is learned.
+            keep: Whether new arms join the pool.
+        """
+        candidates = self._active(candidates)
+        if context is not None and not self._learned.policy.has_inputs and learn:
+            self._take_schema(context)
+        if isinstance(candidates, Mapping):
+            return self._of_mapping(candidates, context, learn=learn, keep=keep)
+        policy = self._learned.policy
+        rows = policy.rows_of(candidates)
+        if isinstance(policy, ContextPolicy):
+            no_request_features(policy.inputs)
+        columns = policy.in_context(rows, context, learn=learn)
+        return columns, list(map(policy.arm_ids.__getitem__, rows.tolist())), rows
+
+    def _active(self, candidates: Any) -> Any:
+        """Returns the candidates, or where none are given all arms that are not retired; None for all there are."""
+        return without_arms(self.arms.ids, self._retired) if candidates is None and self._retired else candidates
+
+    def _of_mapping(
+        self, candidates: Mapping[Any, Any], context: Any, *, learn: bool, keep: bool
+    ) -> tuple[Any, list[ArmId], Index]:
+        """Returns what `_named` does, of a mapping from ids to features."""
+        policy = self._learned.policy
+        if not isinstance(policy, ContextPolicy):
+            what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "this bandit knows its pool alone"
+            raise CandidatesError(what, rule, "Pass ids, or state request_features or context_schema at the start")
+        found = read_candidates(policy.inputs, candidates)
+        columns = policy.inputs_of(found.features, context, found.of_request, learn=learn)
+        new = np.flatnonzero(found.rows == GUEST)
+        if keep and len(new):
+            features = found.features[new].tolist()
+            pool = ArmPool(features, ids=[found.ids[i] for i in new], feature_names=self.arms.feature_names)
+            self._change(arms=with_arms(self.arms, pool))
+            found = found._replace(rows=np.array([self.arms.index_of(arm) for arm in found.ids], dtype=np.intp))
+        return columns, found.ids, found.rows
+
+    def _take_schema(self, context: Any) -> None:
+        """Learns from the first context what contexts hold; raises where rewards without any have come."""
+        if self.n_rewards or len(self._ledger):
+            had = f"{self.n_rewards} rewards and {len(self._ledger)} decisions have come without any"
+            raise ContextError(f"a context was given, and {had}", "all have one, or none", "Make another bandit")
+        self._learned.touched = True
+        self._learned.take_schema(ContextSchema.learned(context))
+
+    def _shown(self, candidates: Any, context: Any = None, *, keep: bool = False) -> tuple[Any, list[ArmId], Index]:
+        """Returns what `_named` does of candidates to decide among, or raises if no decision is possible."""
+        columns, shown, rows = self._named(candidates, context, keep=keep)
         gone = [arm for arm in shown if arm in self._retired] if self._retired else []
         if gone:
             what, rule = f"candidates {listed(gone)} are retired", "a retired arm is not chosen"
             raise CandidatesError(what, rule, "Leave them out, or bring them back with revive_arms")
         if self._min_propensity:
             check_least(self._min_propensity, len(shown))
-        return rows, shown
+        return columns, shown, rows
 
     def _learn_reward(self, number: int, value: float, event: int | None) -> None:
         """Learns the reward of a pending decision, or puts it in the place of an earlier one, if that is named."""
@@ -637,7 +761,7 @@ class Bandit:
             self._learned.replace(event, value)
             return
         pending = self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)
-        self._learned.learn(pending.user, pending.arm, value)
+        self._learned.learn(pending.user, pending.arm, value, pending.input, pending.guest)
         self._ledger.settle(number, event=len(self._learned.events) - 1)
 
     @journalled

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.contracts import ArmId, UserId
+from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import DecisionError
 from coterie.errors.checks import is_whole
 from coterie.policies import Policy
@@ -186,12 +186,25 @@ def decisions_of(
         )
 
 
+GUEST = -1  # the row of an arm that was a candidate of one request only
+
+
 class Pending(NamedTuple):
-    """A decision whose reward has not come: for which user and arm, and when it was made (0 where nothing expires)."""
+    """A decision whose reward has not come.
+
+    Attributes:
+        user: For whom.
+        arm: The row of the arm; `GUEST` where it is not of the pool.
+        made_at: When; 0 where nothing expires.
+        input: The arm in its context, as the model knows it; None where there are no contexts.
+        guest: The id of an arm that is not of the pool.
+    """
 
     user: int
     arm: int
     made_at: float
+    input: Array | None = None
+    guest: ArmId | None = None
 
 
 class Mark(NamedTuple):
@@ -269,12 +282,21 @@ class Ledger:
         """Yields the settled decisions that are remembered, and the number of their event."""
         yield from self._settled.items()
 
-    def open(self, number: int, *, user: int, arm: int, made_at: float | None = None) -> None:
+    def open(
+        self,
+        number: int,
+        *,
+        user: int,
+        arm: int,
+        made_at: float | None = None,
+        input: Array | None = None,
+        guest: ArmId | None = None,
+    ) -> None:
         """Remembers a decision."""
         if made_at is None:
             made_at = 0.0 if self.expire_after is None else self._clock()
         self._note(number)
-        self._open[number] = Pending(user, arm, made_at)
+        self._open[number] = Pending(user, arm, made_at, input, guest)
         self._expire()
         while len(self._open) > self.limit:
             self._drop_oldest()
@@ -326,9 +348,9 @@ class Ledger:
     def renumber(self, places: dict[int, int], users: dict[int, int], arms: dict[int, int]) -> None:
         """Follows events, users and arms to new rows; what concerns one that is gone is forgotten."""
         self._open = OrderedDict(
-            (number, Pending(users[each.user], arms[each.arm], each.made_at))
+            (number, each._replace(user=users[each.user], arm=arms.get(each.arm, GUEST)))
             for number, each in self._open.items()
-            if each.user in users and each.arm in arms
+            if each.user in users and (each.arm in arms or each.arm == GUEST)
         )
         self._settled = OrderedDict(
             (number, places[event]) for number, event in self._settled.items() if event in places

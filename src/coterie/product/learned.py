@@ -1,22 +1,25 @@
 """What was learned: every reward, and the policy that knows them."""
 
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import FAILURES, ParameterError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.kernels.input_space import InputSpace
+from coterie.kernels.schema import ContextSchema
 from coterie.models import History, Model, make_model
 from coterie.policies import Policy
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.engine_choice import feature_options
 from coterie.policies.reward_batches import Progress
-from coterie.product.decisions import Ledger
+from coterie.product.decisions import GUEST, Ledger
 
 FAR = 1e6  # a reward so many times as large as all others takes digits from them that matter
 FORGOTTEN = 1e-6  # a lower weight counts as none: at most 14 / (1 - forgetting) rewards count
@@ -26,6 +29,13 @@ SLACK = 16  # of the rewards that count, one part in so many may be counted for 
 @dataclass(slots=True)
 class RewardEvents:
     """The rewards, one row each: user and arm as rows of graph and pool.
+
+    Attributes:
+        users: Rows of the graph.
+        arms: Rows of the pool; `GUEST` for arms that are not of it.
+        rewards: What came.
+        inputs: The arm of each in its context, as the model knows it; empty where there are no contexts.
+        guests: The ids of arms that are not of the pool, by the number of the reward.
 
     Examples:
         >>> events = RewardEvents()
@@ -38,40 +48,65 @@ class RewardEvents:
     users: "array[int]" = field(default_factory=lambda: array("q"))
     arms: "array[int]" = field(default_factory=lambda: array("q"))
     rewards: "array[float]" = field(default_factory=lambda: array("d"))
+    inputs: list[Array] = field(default_factory=list)
+    guests: dict[int, ArmId] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, users: Any, arms: Any, rewards: Any) -> "RewardEvents":
-        """Returns the events of three columns of numbers."""
+    def of(
+        cls,
+        users: Any,
+        arms: Any,
+        rewards: Any,
+        inputs: Iterable[Array] = (),
+        guests: Mapping[int, ArmId] | None = None,
+    ) -> "RewardEvents":
+        """Returns the events of columns of numbers."""
         out = cls()
-        out.extend(users, arms, rewards)
+        out.extend(users, arms, rewards, inputs)
+        out.guests = dict(guests or {})
         return out
 
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def add(self, user: int, arm: int, reward: float) -> int:
+    def add(self, user: int, arm: int, reward: float, input: Array | None = None, guest: ArmId | None = None) -> int:
         """Adds a reward and returns its number."""
         self.users.append(user)
         self.arms.append(arm)
+        if input is not None:
+            self.inputs.append(input)
+        if guest is not None:
+            self.guests[len(self.rewards)] = guest
         self.rewards.append(reward)
         return len(self.rewards) - 1
 
-    def extend(self, users: Any, arms: Any, rewards: Any) -> None:
+    def extend(self, users: Any, arms: Any, rewards: Any, inputs: Iterable[Array] = ()) -> None:
         """Adds many rewards."""
+        self.inputs.extend(inputs)
         self.users.frombytes(np.asarray(users, np.int64).tobytes())
         self.arms.frombytes(np.asarray(arms, np.int64).tobytes())
         self.rewards.frombytes(np.asarray(rewards, np.float64).tobytes())
 
     def cut(self, length: int) -> None:
         """Drops all but the first rewards."""
-        for column in (self.users, self.arms, self.rewards):
+        for column in (self.users, self.arms, self.rewards, self.inputs):
             del column[length:]
+        for event in [each for each in self.guests if each >= length]:
+            del self.guests[event]
+
+    def column(self, event: int) -> Any:
+        """Returns the arm of a reward as the model knows it: a row of the pool, or an input."""
+        return self.inputs[event] if self.inputs else self.arms[event]
+
+    def arm_ids(self, pool: Sequence[ArmId]) -> list[ArmId]:
+        """Returns the id of the arm of each reward."""
+        return [self.guests[event] if row == GUEST else pool[row] for event, row in enumerate(self.arms)]
 
     def with_reward(self, event: int, reward: float) -> "RewardEvents":
         """Returns the events with another reward in the place of one; these stay as they are."""
         rewards = self.rewards[:]
         rewards[event] = reward
-        return RewardEvents(self.users, self.arms, rewards)
+        return RewardEvents(self.users, self.arms, rewards, self.inputs, self.guests)
 
     def history(self, weights: Array, model: Model | None = None) -> History:
         """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0.
@@ -79,15 +114,26 @@ class RewardEvents:
         It has the form in which a model keeps it, if one is given.
         """
         make = History.weighted if model is None else model.new_history
-        return make(self.users, self.arms, self.rewards, weights)
+        return make(self.users, self.inputs or self.arms, self.rewards, weights)
 
     def kept(self, users: dict[int, int], arms: dict[int, int]) -> tuple["RewardEvents", dict[int, int]]:
         """Returns the events in new rows, without those of users and arms that are gone, and their new places."""
         out, places = RewardEvents(), {}
         for number, (user, arm, reward) in enumerate(zip(self.users, self.arms, self.rewards, strict=True)):
-            if user in users and arm in arms:
-                places[number] = out.add(users[user], arms[arm], reward)
+            if user in users and (arm in arms or arm == GUEST):
+                given = self.inputs[number] if self.inputs else None
+                row = arms.get(arm, GUEST)
+                places[number] = out.add(users[user], row, reward, given, self.guests.get(number))
         return out, places
+
+    def with_features(self, inputs: InputSpace) -> "RewardEvents":
+        """Returns the events with the features that arms of the pool have by now."""
+        if not self.inputs:
+            return self
+        rows, moved = np.array(self.arms, dtype=np.intp), list(self.inputs)
+        for event in np.flatnonzero(rows != GUEST).tolist():
+            moved[event] = inputs.with_arm(moved[event], int(rows[event]))
+        return RewardEvents(self.users, self.arms, self.rewards, moved, self.guests)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +197,7 @@ class Learned:
         arms: The arms.
         memory: How much older rewards count.
         waits_for_fits: Whether a reward waits for a fit of the hyperparameters that is due.
+        user_features: What is known of users beside the graph, if anything.
 
     Attributes:
         policy: What decides.
@@ -170,9 +217,11 @@ class Learned:
         memory: Memory,
         *,
         waits_for_fits: bool = False,
+        user_features: dict[UserId, Any] | None = None,
     ) -> None:
         self._make, self.options, self.memory = make, dict(options), memory
-        self.policy = make(graph=graph, arms=arms, **options)
+        self.user_features = user_features
+        self.policy = self._made(graph, arms)
         self.events = RewardEvents()
         self.stale = 0
         self.at_once = 0
@@ -235,11 +284,11 @@ class Learned:
     def _collapsed(self, policy: Policy, events: RewardEvents) -> History:
         return events.history(self.memory.weights(len(events)), policy.model)
 
-    def learn(self, user: int, arm: int, value: float) -> None:
-        """Learns a reward."""
+    def learn(self, user: int, arm: int, value: float, input: Array | None = None, guest: ArmId | None = None) -> None:
+        """Learns a reward, of an arm in a context if the arm as the model knows it is given."""
         self.touched = True
-        self.policy.learn(user, arm, value)
-        self.events.add(user, arm, value)
+        self.policy.learn(user, arm if input is None else input, value)
+        self.events.add(user, arm, value, input, guest)
         self.stale += self.memory.forgets_at(len(self.events))
 
     def replace(self, event: int, value: float) -> None:
@@ -250,7 +299,7 @@ class Learned:
         digits beside it. There are two exceptions, in which hyperparameters are fitted again: before the first fit,
         when they follow the scale of all rewards; and if the earlier reward was also a million times as large as 1.
         """
-        pair, before = (self.events.users[event], self.events.arms[event]), self.events.rewards[event]
+        pair, before = (self.events.users[event], self.events.column(event)), self.events.rewards[event]
         beside = self._largest_beside(event, value)
         refit = self._is_unfitted() or abs(before) > FAR * max(abs(value), beside or 1.0)
         in_place = not refit and not self.memory.fades and abs(before) <= FAR * max(abs(value), beside)
@@ -305,23 +354,32 @@ class Learned:
         if arms is None and graph is not None and not self.stale and self._in_place(self.policy.relink, graph):
             self.at_once = len(self.events)
             return None
-        kept = self.policy.hyperparameters() if arms is None else None
+        if graph is None and arms is not None and self._in_place(self.policy.take_arms, arms):
+            return None
+        has_inputs = isinstance(self.policy, ContextPolicy)
+        kept = self.policy.hyperparameters() if arms is None or has_inputs else None
         graph, arms = graph or self.graph, arms or self.arms
         users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
         columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
         events, places = self.events.kept(users, columns)
+        if isinstance(self.policy, ContextPolicy):
+            events = events.with_features(replace(self.policy.inputs, arms=arms))
         self.policy, self.events, self.stale = self._relearned(graph, arms, events, kept), events, 0
         self.at_once = len(events)
         return Moved(places, users, columns)
 
     def replay(self, events: RewardEvents, *, at_once: int) -> None:
         """Learns rewards as they were learned once: so many together, the others one by one."""
-        self.events = RewardEvents(events.users[:at_once], events.arms[:at_once], events.rewards[:at_once])
+        first, inputs = slice(at_once), events.inputs
+        guests = {event: arm for event, arm in events.guests.items() if event < at_once}
+        self.events = RewardEvents(
+            events.users[first], events.arms[first], events.rewards[first], inputs[first], guests
+        )
         if at_once:
             self.relearn(None)
-        later = zip(events.users[at_once:], events.arms[at_once:], events.rewards[at_once:], strict=True)
-        for user, arm, reward in later:
-            self.learn(user, arm, reward)
+        for event in range(at_once, len(events)):
+            given = inputs[event] if inputs else None
+            self.learn(events.users[event], events.arms[event], events.rewards[event], given, events.guests.get(event))
 
     def refresh_pending_model(self, ledger: Ledger) -> None:
         """Brings the model up to date that is also conditioned on the decisions without a reward, for their std alone.
@@ -337,7 +395,9 @@ class Learned:
             return
         history = self.history()
         for _, each in ledger.pending():
-            history.add((each.user, each.arm), each.user, each.arm, 0.0)
+            column = each.arm if each.input is None else each.input
+            key = (each.user, each.arm) if each.input is None else model.kernel.key(each.user, each.input)
+            history.add(key, each.user, column, 0.0)
         named = self.options.get("engine", "auto") != "auto"  # options of "auto" are not those of what it chose
         given = self.options.get("engine_options") if named else None
         _, options = feature_options(model.engine, given)  # the kernel has its features
@@ -345,7 +405,7 @@ class Learned:
         made.relearn(history)
         self.policy.pending_model = made
 
-    def expect(self, user: int, arm: int) -> None:
+    def expect(self, user: int, arm: Any) -> None:
         """Conditions the pending model, if there is one, on a pair; where that fails, the next decision rebuilds it."""
         try:
             if self.policy.pending_model is not None:
@@ -353,11 +413,26 @@ class Learned:
         except FAILURES:
             self.policy.pending_model = None
 
+    def _made(self, graph: UserGraph, arms: ArmPool) -> Policy:
+        """Returns a new policy, which has learned nothing."""
+        options = dict(self.options)
+        if self.user_features is not None:
+            options["users"] = {user: self.user_features.get(user) for user in graph.users}
+        return self._make(graph=graph, arms=arms, **options)
+
+    def take_schema(self, schema: ContextSchema) -> None:
+        """Lets rewards have contexts from now on; nothing was learned yet."""
+        self.options = {**self.options, "context_schema": schema.given()}
+        policy = self._made(self.graph, self.arms)
+        policy.continue_from(self.policy)
+        self._set_fits(policy)
+        self.policy = policy
+
     def _relearned(
         self, graph: UserGraph, arms: ArmPool, events: RewardEvents, hyperparameters: dict[str, Any] | None
     ) -> Policy:
         """Returns a new policy that has made as many decisions as the old one, and learned these rewards."""
-        policy = self._make(graph=graph, arms=arms, **self.options)
+        policy = self._made(graph, arms)
         policy.continue_from(self.policy)
         self._set_fits(policy)
         if hyperparameters is not None:

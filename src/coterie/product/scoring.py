@@ -29,6 +29,7 @@ def score_all(
     to: str | Path | None = None,
     progress: Progress | None = None,
     block: int = BLOCK,
+    context: Any = None,
 ) -> Columns:
     """Returns the best arms of every user as columns "user", "rank" (from 1), "arm", "mean", and "std" if asked for.
 
@@ -46,8 +47,9 @@ def score_all(
         to: A Parquet file to write, a row group for each block; nothing is then kept, and the columns are empty.
         progress: Called after each block with how many users are done, and how many there are.
         block: How many means are held in memory at a time.
+        context: The one in which arms are shown to everybody, where there are contexts.
     """
-    scorer = _Scorer(policy, arms, top, by, std)
+    scorer = _Scorer(policy, arms, top, by, std, context)
     rows = np.arange(policy.graph.n_users)
     if users is not None:
         rows = np.array([policy.graph.index_of(user) for user in as_list("users", users)], np.intp)
@@ -61,7 +63,9 @@ def score_all(
 class _Scorer:
     """What is asked of a policy, checked."""
 
-    def __init__(self, policy: Policy, arms: Iterable[ArmId] | None, top: int, by: str, std: bool) -> None:
+    def __init__(
+        self, policy: Policy, arms: Iterable[ArmId] | None, top: int, by: str, std: bool, context: Any
+    ) -> None:
         if policy.arms is None:
             raise ParameterError("the policy has no pool of arms", "scores are of arms in a pool", "Make it with arms")
         if by not in ("mean", "ucb") or (by == "ucb" and callable(policy.width)):
@@ -69,6 +73,7 @@ class _Scorer:
             raise ParameterError(what, 'by is "mean", or "ucb" where the width is a number', 'Choose "mean"')
         check_whole("top", top)
         self.policy, self._columns = policy, policy.rows_of(arms)
+        self._inputs = policy.in_context(self._columns, context, learn=False)
         self._top, self._by_ucb, self._with_std = min(int(top), len(self._columns)), by == "ucb", std or by == "ucb"
         self._ids: Sequence[Any] = policy.arms.ids
         self.names = ("user", "rank", "arm", "mean") + (("std",) if self._with_std else ())
@@ -83,7 +88,7 @@ class _Scorer:
         mean, std = self._beliefs(rows)
         score = mean
         if self._by_ucb:
-            score = np.asarray(mean + self.policy.widths(rows, self._columns, std) * std)
+            score = np.asarray(mean + self.policy.widths(rows, self._inputs, std) * std)
         best = _best(score, self._top)
         if self._with_std and not self._by_ucb:
             std = self._stds(rows, best)
@@ -105,8 +110,7 @@ class _Scorer:
             mean = model.read_means(rows, self._columns) + getattr(self.policy, "centre", 0.0)
             every = np.broadcast_to(np.arange(len(self._columns)), mean.shape)
             return mean, self._stds(rows, every) if self._by_ucb else nothing
-        users, ids = self.policy.graph.users, [self._ids[column] for column in self._columns.tolist()]
-        both = [self.policy.predict(users[row], ids) for row in rows.tolist()]
+        both = [self.policy.predict_rows(row, self._inputs) for row in rows.tolist()]
         return np.array([mean for mean, _ in both]), np.array([std for _, std in both])
 
     def _stds(self, rows: Index, chosen: Index) -> Array:

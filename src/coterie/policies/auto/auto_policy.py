@@ -23,8 +23,8 @@ from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
 from coterie.policies.auto.exploration import RoundsOfUse
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, Found, PendingFit, pending_of, state_of
+from coterie.policies.auto.hyper import Hyper, LearnedHyper, hyper_of
 from coterie.policies.auto.likelihood import GaussianLikelihood, Likelihood, fitted
-from coterie.policies.auto.parts import Hyper
 from coterie.policies.auto.prior import Prior
 from coterie.policies.policy import Policy
 from coterie.policies.reward_batches import condition_on, gathered
@@ -63,11 +63,12 @@ class AutoPolicy(Policy):
         fits_are_given: Whether fits are not computed but given to `take_fit`: in a replay.
     """
 
-    def __init__(self, *, context: FitContext, likelihood: Likelihood, hyper: Hyper, **rest: Any) -> None:
+    def __init__(self, *, context: FitContext, likelihood: Likelihood, hyper: LearnedHyper, **rest: Any) -> None:
         super().__init__(**rest)
         self.context, self.likelihood = context, likelihood
         self.pending_fit: PendingFit | None = None
         self._started_at = 0  # after how many rewards the last fit started
+        self._fitting = context  # what the kernels of the fit that goes on are made of
         self.takes_when_ready = self.fits_are_given = False
         self.inverse_link = likelihood.inverse_link
         self.decides_together = self.inverse_link is None  # a batch has beliefs on one scale
@@ -92,7 +93,7 @@ class AutoPolicy(Policy):
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
         # Keys are those of saved files; a fit that goes on is called "begun" there.
         learned |= {"begun_at": self._started_at, "begun": state_of(self.pending_fit)}
-        learned |= {"normalised": self.context.normalised}
+        learned |= {"normalised": self.context.normalised} | self.context.scales()
         out = super().state() | learned | self.likelihood.state()
         if self._model.mismatch_limit < inf:  # its belief shows whether it is one of these hyperparameters' kernel
             out.pop("kernel", None)
@@ -101,15 +102,18 @@ class AutoPolicy(Policy):
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         self._normalise(state.get("normalised", False))
+        self.context = self.context.with_scales(state)
         super().restore(state)
-        self._take_hyper(Hyper(**state["hyper"]), state["scale"])
+        self._take_hyper(_hyper_of_state(state["hyper"]), state["scale"])
         self.centre, self._started_at = state["centre"], state["begun_at"]
-        self.fits = [(each["rewards"], Hyper(**each["hyper"])) for each in state["fits"]]
+        self.fits = [(each["rewards"], _hyper_of_state(each["hyper"])) for each in state["fits"]]
         if self.fits:  # the share of the graph follows changes of it
             learned = [self.hyper, self.fits[-1][1]]
             check_same("hyperparameters", *([getattr(each, name) for name in KEPT] for each in learned))
         if state["begun"] is not None:
-            self.pending_fit = pending_of(state["begun"], self._model_maker())
+            context = self.context.rescaled(History.restored(state["begun"]["history"], self.context.key))
+            self.pending_fit = pending_of(state["begun"], self._model_maker(context))
+            self._fitting = context
         self.likelihood.restore(state, self._model)
 
     def is_sound(self) -> bool:
@@ -117,7 +121,7 @@ class AutoPolicy(Policy):
         return super().is_sound() and self.likelihood.is_sound(self._model, self.centre)
 
     def _restored_kernel(self, state: dict[str, Any]) -> JointKernel:
-        hyper, scale = Hyper(**state["hyper"]), state["scale"]
+        hyper, scale = _hyper_of_state(state["hyper"]), state["scale"]
         check_same("noise variance", state["model"]["noise_var"], self.likelihood.noise_var(hyper))
         check_same("scale", scale, self.context.scale(hyper))
         return self._checked_kernel(state, self.context.kernel(hyper, scale))
@@ -168,7 +172,8 @@ class AutoPolicy(Policy):
         """Returns the hyperparameters learned so far as plain numbers that mean the same on another graph."""
         fits = [[t, list(hyper)] for t, hyper in self.fits]
         learned = {"hyper": list(self.hyper), "log_scale": log(self._scale), "centre": self.centre, "fits": fits}
-        return learned | {"normalised": self.context.normalised, "started_at": self._started_at}
+        learned |= {"normalised": self.context.normalised, "started_at": self._started_at}
+        return learned | self.context.scales()
 
     def relearn_with(self, hyperparameters: Mapping[str, Any], history: History) -> None:
         """Forgets all rewards and learns this history with hyperparameters that another policy had, on another graph.
@@ -178,13 +183,14 @@ class AutoPolicy(Policy):
         self.pending_fit = None
         kept = hyperparameters
         self._normalise(kept["normalised"])
-        given, scale = Hyper(*kept["hyper"]), exp(kept["log_scale"])
+        self.context = self.context.with_scales(kept)
+        given, scale = hyper_of(kept["hyper"]), exp(kept["log_scale"])
         hyper = given._replace(graph=kept["log_scale"] + log(self.context.mean_gain(given.ridge)))
         self._model.retune(self.context.kernel(hyper, scale), self.likelihood.noise_var(hyper))
         self.likelihood.relearn(self._model, history, kept["centre"])
         self._take_hyper(hyper, scale)
         self.centre, self._started_at = kept["centre"], kept["started_at"]
-        self.fits = [(t, Hyper(*hyper)) for t, hyper in kept["fits"]]
+        self.fits = [(t, hyper_of(hyper)) for t, hyper in kept["fits"]]
 
     def relink(self, graph: UserGraph) -> bool:
         """Takes a graph with other edges, or with more users after those there are; returns whether it is one.
@@ -268,21 +274,22 @@ class AutoPolicy(Policy):
     def _started_fit(self, t: int) -> PendingFit:
         """Returns a fit to all rewards so far that has just started, or waits for what is given."""
         history = self._model.history
-        prior, schedule = self.likelihood.prior(self.context, history), self.likelihood.schedule
+        self._fitting = context = self.context.rescaled(history)
+        prior, schedule = self.likelihood.prior(context, history), self.likelihood.schedule
         seen = deepcopy(history.state())  # the history goes on changing
-        find = partial(_found, self.context, seen, t, prior, self.hyper if self.fits else prior.centre)
+        find = partial(_found, context, seen, t, prior, self.hyper if self.fits else prior.centre)
         self._started_at = t
         at_once = not self.fits_are_given
-        return PendingFit(t, schedule.due_after(t), seen, find, self._model_maker(), at_once=at_once)
+        return PendingFit(t, schedule.due_after(t), seen, find, self._model_maker(context), at_once=at_once)
 
     def _restart_fit(self) -> None:
         """Lets a fit that goes on see what has changed besides rewards that came."""
         if self.pending_fit is not None:
             self.pending_fit = self._started_fit(self.n_rewards)
 
-    def _model_maker(self) -> Callable[[Found, dict[str, Any]], Model | None]:
+    def _model_maker(self, context: FitContext) -> Callable[[Found, dict[str, Any]], Model | None]:
         """Returns what makes a model of what a fit found; a thread calls it, and must not hold the policy."""
-        return partial(_made, self.context, self._model.replica())
+        return partial(_made, context, self._model.replica())
 
     def _take(self, pending: PendingFit) -> None:
         """Takes the model that was made meanwhile; if that failed, the one in use stays."""
@@ -292,25 +299,27 @@ class AutoPolicy(Policy):
             found, model = pending.finish()
             if model is None:
                 noise_var = self.likelihood.noise_var(found.hyper)
-                self._model.retune(self.context.kernel(found.hyper), noise_var, shift=-found.shift)
+                self._model.retune(self._fitting.kernel(found.hyper), noise_var, shift=-found.shift)
             else:
                 self._model = model
         except FAILURES as refusal:
             self._refuse(f"The change due after {pending.started} rewards was not made", refusal)
             return
+        self.context = self._fitting
         self._adopt(found)
         self.fits = [*self.fits, (pending.started, found.hyper)]
 
     def _refit(self, t: int) -> None:
         """Takes the hyperparameters that the rewards call for, now; if the model refuses them, it keeps its own."""
-        can_fit = self.likelihood.can_fit(t, self._model.history)
+        can_fit, context = self.likelihood.can_fit(t, self._model.history), self.context.rescaled(self._model.history)
         try:
             self._fail_as_recorded()
             start = self.hyper if self.fits else None
-            found = self.likelihood.refit(self._model, self.context, t, start, self.centre)
+            found = self.likelihood.refit(self._model, context, t, start, self.centre)
         except FAILURES as refusal:
             self._refuse(f"The change due after {t} rewards was not made", refusal)
             return
+        self.context = context
         self._adopt(found)
         if can_fit:
             self.fits = [*self.fits, (t, found.hyper)]  # a new list: whoever holds the former keeps what was learned
@@ -328,10 +337,10 @@ class AutoPolicy(Policy):
         self._take_hyper(found.hyper, self.context.scale(found.hyper))
         self.centre += found.shift
 
-    def _take_hyper(self, hyper: Hyper, scale: float) -> None:
+    def _take_hyper(self, hyper: LearnedHyper, scale: float) -> None:
         """Takes hyperparameters, and the scale of the graph part."""
         self.hyper, self._scale = hyper, scale
-        self.width_rule = RoundsOfUse(len(self.context.features), hyper.shares()["common"])
+        self.width_rule = RoundsOfUse(self.context.n_arms, hyper.shares()["common"])
 
     def _normalise(self, normalised: bool) -> None:
         """Takes the kind of Laplacian that hyperparameters were learned with."""
@@ -339,7 +348,7 @@ class AutoPolicy(Policy):
             self.context = self.context.on(self.graph, normalised=normalised)
 
 
-def _found(context: FitContext, seen: dict[str, Any], t: int, prior: Prior, start: Hyper) -> Found:
+def _found(context: FitContext, seen: dict[str, Any], t: int, prior: Prior[Any], start: LearnedHyper) -> Found:
     return fitted(context, History.restored(seen, context.key), t, prior, start)
 
 
@@ -352,6 +361,10 @@ def _made(context: FitContext, replica: Replica | None, found: Found, seen: dict
     history.shift(-found.shift)
     model.relearn(history)
     return model
+
+
+def _hyper_of_state(state: Mapping[str, float]) -> LearnedHyper:
+    return hyper_of(list(state.values()))
 
 
 LIKELIHOODS: dict[str, Callable[[int], Likelihood]] = {  # made from a seed

@@ -14,8 +14,9 @@ from coterie.policies.auto.bernoulli import TOLERANCE, Sites, Trials, believed, 
 from coterie.policies.auto.evidence import Evidence
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
+from coterie.policies.auto.hyper import Hyper, LearnedHyper
 from coterie.policies.auto.likelihood import Likelihood
-from coterie.policies.auto.parts import Hyper, Parts, Scales
+from coterie.policies.auto.parts import Parts, Scales
 from coterie.policies.auto.prior import Prior, fit
 
 LOGIT_VARIANCE = 2.0
@@ -91,11 +92,11 @@ class BernoulliLikelihood(Likelihood):
         """Returns a reward as a number, or raises if it is neither 0 nor 1."""
         return checked_binary(reward)
 
-    def prior(self, context: FitContext, history: History) -> Prior:  # noqa: ARG002 - logits have a scale of their own
+    def prior(self, context: FitContext, history: History) -> Prior[Any]:  # noqa: ARG002 - logits have a scale of their own
         """Returns the prior of the hyperparameters."""
         return logit_prior(context)
 
-    def noise_var(self, hyper: Hyper) -> float:  # noqa: ARG002 - sites have weights of their own
+    def noise_var(self, hyper: LearnedHyper) -> float:  # noqa: ARG002 - sites have weights of their own
         """Returns 1."""
         return 1.0
 
@@ -118,7 +119,7 @@ class BernoulliLikelihood(Likelihood):
         """Returns whether there are eight rewards."""
         return t >= FIRST_FIT
 
-    def refit(self, model: Model, context: FitContext, t: int, start: Hyper | None, centre: float) -> Found:
+    def refit(self, model: Model, context: FitContext, t: int, start: LearnedHyper | None, centre: float) -> Found:
         """Gives the model the hyperparameters and sites that the rewards call for, and returns the former."""
         level, prior = level_of(self.trials), logit_prior(context)
         hyper = start or prior.centre  # learned once, it stays if rewards go
@@ -291,7 +292,7 @@ def as_history(trials: History, sites: Sites) -> History:
     return out
 
 
-def logit_prior(scales: Scales) -> Prior:
+def logit_prior(scales: Scales) -> Prior[Any]:
     """Returns the prior for logits, whose scale is known beforehand, with the noise variance held at 1."""
     prior = Prior.of(scales, LOGIT_VARIANCE)
     return replace(prior, centre=prior.centre._replace(noise=0.0))

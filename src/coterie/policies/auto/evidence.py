@@ -2,14 +2,15 @@
 
 from collections.abc import Sequence
 from math import exp, log, pi
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from scipy.linalg import blas, lapack
 
 from coterie.contracts import Array, Index
 from coterie.models import History
-from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.hyper import Hyper
+from coterie.policies.auto.parts import Parts
 
 LOG_2PI = log(2 * pi)
 
@@ -41,38 +42,48 @@ class Evidence:
 
     def __init__(self, parts: Parts, history: History, *, rows: Index | None = None, level_var: float = 0.0) -> None:
         keep = np.arange(len(history)) if rows is None else rows
-        users = history.user_array()[keep]
-        order = keep[np.argsort(users, kind="stable")]
+        order = keep[np.argsort(history.user_array()[keep], kind="stable")]
+        self._take_rows(parts, history, order, level_var)
+        self._arms, n_arms = history.arm_array()[order], len(parts.products)
+        self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
+
+    def _take_rows(self, parts: Any, history: History, order: Index, level_var: float) -> None:
+        """Takes rows of a history, those of a user one after another."""
         self.parts, self.level_var = parts, level_var
-        self._users, self._arms = history.user_array()[order], history.arm_array()[order]
+        self._users = history.user_array()[order]
         self._means, self._counts = history.mean_array()[order], history.count_array()[order]
         self._scatters = np.array(history.scatters)[order]
         self._repeats = float(self._counts.sum()) - len(order)
         self._by_user = _Blocks(self._users)
-        n_users, n_arms = parts.n_users, len(parts.products)
-        self._user_places = (self._users[:, None] * n_users + self._users).ravel()
-        self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
+        self._user_places = (self._users[:, None] * parts.n_users + self._users).ravel()
         self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
-        h, parts = Hyper(*point), self.parts
-        n_users, w = parts.n_users, h.linear_share
+        h = self._hyper(point)
         shared, noise = self._covariances(h), h.noise_var / self._counts
-        _, _, graph, change, smooth = shared
         half, log_det = _half_inverse(self._on_pairs(shared), noise)
         if half is None:
             return -np.inf, np.zeros(len(point))
-        on_users, on_arms, _ = self._room
         level, weights = self._levelled(half)
         value = (self._means - level) @ weights + log_det + self._within_pairs(np.full(len(self._means), h.noise_var))
         value += level * level / self.level_var if self.level_var else 0.0
-        half = _less_product(half, weights)
-        users = _both(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
+        return -0.5 * float(value), -0.5 * self._gradient(h, shared, _less_product(half, weights), noise)
+
+    def _hyper(self, point: Array) -> Any:
+        """Returns the hyperparameters at a point."""
+        return Hyper(*point)
+
+    def _gradient(self, h: Any, shared: Any, half: Array, noise: Array) -> Array:
+        """Returns the gradient of -2 log evidence, with H + H' = W; the room of the pairs' covariances is used up."""
+        parts, (on_users, on_arms, _) = self.parts, self._room
+        _, _, graph, change, smooth = shared
+        n_users, w = parts.n_users, h.linear_share
+        users = both_halves(self._by_user.sums(np.multiply(half, on_arms, out=on_arms), n_users))
         on_users *= half
         vectors = parts.spectrum.eigenvectors
         turned = np.einsum("ij,ij->j", vectors, users @ vectors)
-        gradient = np.array(
+        return np.array(
             [
                 exp(h.graph) * float(np.vdot(users, graph)),
                 exp(h.own) * float(users.trace()),
@@ -84,9 +95,8 @@ class Evidence:
                 2 * float(half.diagonal() @ noise) + self._repeats - float(self._scatters.sum()) / h.noise_var,
             ]
         )
-        return -0.5 * float(value), -0.5 * gradient
 
-    def level_information(self, hyper: Hyper) -> tuple[float, float]:
+    def level_information(self, hyper: Any) -> tuple[float, float]:
         """Returns 1' M^-1 means and 1' M^-1 1: what the rewards say of the level."""
         half, _ = _half_inverse(self._on_pairs(self._covariances(hyper)), hyper.noise_var / self._counts)
         if half is None:
@@ -108,7 +118,7 @@ class Evidence:
         on_arms.take(self._arm_places, out=room.reshape(-1), mode="clip")
         return float(np.vdot(on_pairs, room))
 
-    def _covariances(self, h: Hyper) -> "_Covariances":
+    def _covariances(self, h: Any) -> Any:
         """Returns what users and arms covary by."""
         graph, change = self.parts.graph_part(h.ridge)
         smooth, w = self.parts.smooth_part(h.lengthscale), h.linear_share
@@ -117,7 +127,7 @@ class Evidence:
         user_cov[np.diag_indices_from(user_cov)] += exp(h.own)
         return _Covariances(user_cov, arm_cov, graph, change, smooth)
 
-    def _on_pairs(self, shared: "_Covariances") -> Array:
+    def _on_pairs(self, shared: Any) -> Array:
         """Returns the covariance of the pairs, in the room for it; the other two hold those of users and arms."""
         on_users, on_arms, both = self._room
         shared.users.take(self._user_places, out=on_users.reshape(-1), mode="clip")
@@ -142,7 +152,7 @@ class Together:
         return sum(value for value, _ in found), np.sum([gradient for _, gradient in found], axis=0)
 
 
-def level_of(samples: Sequence[Evidence], hyper: Hyper) -> float:
+def level_of(samples: Sequence[Evidence], hyper: Any) -> float:
     """Returns the prior mean of all rewards that is most likely at these hyperparameters."""
     found = [each.level_information(hyper) for each in samples]
     prior = 1 / samples[0].level_var if samples[0].level_var else np.inf
@@ -179,7 +189,8 @@ def _times(half: Array, vector: Array) -> Array:
     return np.asarray(half @ vector + vector @ half)
 
 
-def _both(half: Array) -> Array:
+def both_halves(half: Array) -> Array:
+    """Returns H + H'."""
     return np.asarray(half + half.T)
 
 

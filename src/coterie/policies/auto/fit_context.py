@@ -6,9 +6,11 @@ eliminated and what lies farther held at zero. The scale of the graph part, mean
 Lanczos quadrature.
 """
 
+from collections.abc import Hashable, Mapping
 from copy import copy
 from functools import cached_property
 from math import exp
+from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import lapack
@@ -17,14 +19,15 @@ from coterie.algebra import mirror
 from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, PoolKernel
+from coterie.kernels import ArmPool, JointKernel, PoolKernel
 from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
 from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
 from coterie.models import History
 from coterie.policies.auto.arm_kernel import SmoothAndLinear, standardised
 from coterie.policies.auto.evidence import Evidence
-from coterie.policies.auto.parts import Density, Hyper, Parts, SpectrumParts, lanczos_density
+from coterie.policies.auto.parts import Density, Parts, SpectrumParts, lanczos_density
+from coterie.policies.auto.prior import Prior
 from coterie.policies.auto.sampling import (
     WHOLE,
     PairSample,
@@ -32,6 +35,7 @@ from coterie.policies.auto.sampling import (
     neighbourhood_laplacian,
     surroundings,
 )
+from coterie.policies.auto.statistics import centre_and_variance
 
 MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among those near one another
 MOST_ARMS = 1_000  # of which a covariance matrix is made
@@ -68,7 +72,7 @@ class FitContext:
         self._last_users: tuple[UserParts, Array] | None = None
         self._last_arms: tuple[SmoothAndLinear, Array] | None = None
 
-    def on(self, graph: UserGraph, *, normalised: bool | None = None) -> "FitContext":
+    def on(self, graph: UserGraph, *, normalised: bool | None = None) -> Self:
         """Returns the same for another graph; the Laplacian stays of the same kind, unless another is named."""
         out = copy(self)
         for name in ("density", "_spectrum", "parts"):
@@ -78,9 +82,34 @@ class FitContext:
         out._last_green = out._last_users = None
         return out
 
-    def key(self, user: int, arm: int) -> int:
+    @property
+    def n_arms(self) -> int:
+        """How many arms there are."""
+        return len(self.features)
+
+    def key(self, user: int, arm: Any) -> Hashable:
         """Returns a pair's number."""
-        return user * len(self.features) + arm
+        return user * len(self.features) + arm  # type: ignore[no-any-return]
+
+    def prior(self, variance: float, noise_share: float | None = None) -> Prior[Any]:
+        """Returns the prior of the hyperparameters, for rewards of this variance of which so much is noise."""
+        return Prior.of(self, variance, noise_share=noise_share)
+
+    def level_prior(self, history: History) -> tuple[float, float]:
+        """Returns mean and variance of the level before evidence: it varies about the rewards' mean as they do."""
+        return centre_and_variance(history)
+
+    def rescaled(self, history: History) -> Self:  # noqa: ARG002 - features of a pool stay as they are
+        """Returns the same with features in units of the spread that they have in a history."""
+        return self
+
+    def scales(self) -> dict[str, Any]:
+        """Returns what features are measured from and in, as far as that is learned, for `with_scales`."""
+        return {}
+
+    def with_scales(self, scales: Mapping[str, Any]) -> Self:  # noqa: ARG002 - features of a pool stay as they are
+        """Returns the same with features measured as another one did."""
+        return self
 
     @cached_property
     def parts(self) -> Parts:
@@ -106,7 +135,7 @@ class FitContext:
         """Returns the mean of g for this log ridge: what G is divided by."""
         return self.density.gain(exp(ridge))[0]
 
-    def scale(self, hyper: Hyper) -> float:
+    def scale(self, hyper: Any) -> float:
         """Returns what (L + ridge I)^-1 is multiplied by."""
         return exp(hyper.graph) / self.mean_gain(hyper.ridge)
 
@@ -120,16 +149,19 @@ class FitContext:
     ) -> Evidence:
         """Returns the evidence of the rewards of a sample, less a number; the level varies by `level_var` about it."""
         arms, columns = np.unique(history.arm_array()[sample.rows], return_inverse=True)
-        around = surroundings(self.graph, sample.users, len(history))
-        if around is None:
-            spectrum = self._spectrum.at(sample.users)
-        else:
-            laplacian = neighbourhood_laplacian(self.graph, around, normalised=self.normalised)
-            spectrum = SpectrumParts.of(laplacian).at(np.arange(len(sample.users)))
-        parts, seen = self._parts(spectrum, self.features[arms]), _renumbered(history, sample, columns, shift)
+        spectrum = self._spectrum_of(sample, len(history))
+        parts, seen = self._parts(spectrum, self.features[arms]), renumbered(history, sample, columns, shift)
         return Evidence(parts, seen, level_var=level_var)
 
-    def kernel(self, hyper: Hyper, scale: float | None = None) -> PoolKernel | EvaluatedPool:
+    def _spectrum_of(self, sample: PairSample, n_rows: int) -> SpectrumParts:
+        """Returns the spectrum of the graph, or of the part of it around a sample, at the users of the sample."""
+        around = surroundings(self.graph, sample.users, n_rows)
+        if around is None:
+            return self._spectrum.at(sample.users)
+        laplacian = neighbourhood_laplacian(self.graph, around, normalised=self.normalised)
+        return SpectrumParts.of(laplacian).at(np.arange(len(sample.users)))
+
+    def kernel(self, hyper: Any, scale: float | None = None) -> JointKernel:
         """Returns the joint kernel, with this scale of the graph part if given; matrices only where they are small.
 
         Users have unit variance and arms that of all, so that the matrix of the users stays the same while the first
@@ -137,11 +169,8 @@ class FitContext:
 
         Raises where the ridge, learned on another graph perhaps, is nothing beside the edges of this one.
         """
-        check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
-        scale = self.scale(hyper) if scale is None else scale
-        variance, w, slope = hyper.variance, hyper.linear_share, 1 / self._mean_square if self._mean_square > 0 else 0.0
-        graph, own, common = (_rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
-        parts = UserParts(graph, exp(hyper.ridge), own, common, self.normalised)
+        parts, variance = self._user_parts(hyper, scale), hyper.variance
+        w, slope = hyper.linear_share, 1 / self._mean_square if self._mean_square > 0 else 0.0
         unit = SmoothAndLinear(exp(hyper.lengthscale), 1 - w, w * slope, exp(hyper.offset))
         if self.graph.n_users > MOST_USERS and not self._matrices:
             return AdditiveKernel(self.graph, parts, unit.times(variance), self.features)
@@ -149,6 +178,13 @@ class FitContext:
         if len(self.features) > MOST_ARMS and not self._matrices:
             return EvaluatedPool(users, unit.times(variance), self.features)
         return PoolKernel(users, variance * self._arm_cov(unit))
+
+    def _user_parts(self, hyper: Any, scale: float | None) -> UserParts:
+        """Returns what the users' covariance is made of, in units of their variance; raises as `kernel` does."""
+        check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
+        scale, variance = self.scale(hyper) if scale is None else scale, hyper.variance
+        graph, own, common = (_rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
+        return UserParts(graph, exp(hyper.ridge), own, common, self.normalised)
 
     def _user_cov(self, parts: UserParts) -> Array:
         """Returns the covariance of all users. O(users^2) beside `_green`, or nothing for the last parts."""
@@ -208,7 +244,7 @@ def mean_of_diagonal(graph: UserGraph, *, normalised: bool) -> float:
     return float(np.mean(graph.degrees > 0 if normalised else graph.degrees))
 
 
-def _renumbered(history: History, sample: PairSample, columns: Index, shift: float) -> History:
+def renumbered(history: History, sample: PairSample, columns: Index, shift: float) -> History:
     """Returns the rows of a sample, their rewards less a number, as a history of its own numbers of users and arms."""
     out = History()
     taken = sample.rows.tolist()

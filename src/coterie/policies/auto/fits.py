@@ -13,9 +13,11 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from coterie.errors import FAILURES
 from coterie.models import Model
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import LearnedHyper, hyper_of
 
 FIRST_FIT = 8  # rewards
 
@@ -59,14 +61,14 @@ class Found(NamedTuple):
         shift: The prior mean of all rewards, less the one in use: it is taken off every reward.
     """
 
-    hyper: Hyper
+    hyper: LearnedHyper
     shift: float
 
     @classmethod
     def of(cls, numbers: Iterable[float]) -> "Found":
         """Returns it from its numbers."""
         *hyper, shift = numbers
-        return cls(Hyper(*hyper), shift)
+        return cls(hyper_of(hyper), shift)
 
     def numbers(self) -> list[float]:
         """Returns it as a list of numbers."""
@@ -202,16 +204,20 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
         "shift": found.shift,
         "history": pending.history,
         "hyper": found.hyper._asdict(),
-        "later": {"users": list(users), "arms": list(arms), "values": list(values)},
+        "later": {"users": list(users), "arms": [_plain_arm(arm) for arm in arms], "values": list(values)},
     }
+
+
+def _plain_arm(arm: Any) -> Any:
+    return arm.tolist() if isinstance(arm, np.ndarray) else arm
 
 
 def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
     """Returns the fit of a state."""
-    found, later = Found(Hyper(**state["hyper"]), state["shift"]), state["later"]
+    found, later = Found(hyper_of(list(state["hyper"].values())), state["shift"]), state["later"]
     out = PendingFit(state["started"], state["due"], state["history"], lambda: found, make)
-    for reward in zip(later["users"], later["arms"], later["values"], strict=True):
-        out.follow(reward)
+    for user, arm, value in zip(later["users"], later["arms"], later["values"], strict=True):
+        out.follow((user, np.array(arm) if isinstance(arm, list) else arm, value))
     return out
 
 

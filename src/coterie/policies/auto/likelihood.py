@@ -10,7 +10,7 @@ from coterie.models import History, Model
 from coterie.policies.auto.evidence import Together, level_of
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import LearnedHyper
 from coterie.policies.auto.prior import Prior, fit
 from coterie.policies.auto.statistics import centre_and_variance, is_constant, noise_share_of
 
@@ -42,11 +42,11 @@ class Likelihood(ABC):
         """Returns a reward as a number, or raises if it is none that this likelihood knows."""
 
     @abstractmethod
-    def prior(self, context: FitContext, history: History) -> Prior:
+    def prior(self, context: FitContext, history: History) -> Prior[Any]:
         """Returns the prior of the hyperparameters, for the scale of the rewards so far."""
 
     @abstractmethod
-    def noise_var(self, hyper: Hyper) -> float:
+    def noise_var(self, hyper: LearnedHyper) -> float:
         """Returns the noise variance that the model has with these hyperparameters."""
 
     @abstractmethod
@@ -62,7 +62,7 @@ class Likelihood(ABC):
         """Returns whether t rewards, which a model keeps so, say anything about hyperparameters."""
 
     @abstractmethod
-    def refit(self, model: Model, context: FitContext, t: int, start: Hyper | None, centre: float) -> Found:
+    def refit(self, model: Model, context: FitContext, t: int, start: LearnedHyper | None, centre: float) -> Found:
         """Gives the model the hyperparameters that its rewards call for, and returns them.
 
         Args:
@@ -105,12 +105,12 @@ class GaussianLikelihood(Likelihood):
         """Returns a reward as a number, or raises if it is not a finite one."""
         return checked_reward(reward)
 
-    def prior(self, context: FitContext, history: History) -> Prior:
+    def prior(self, context: FitContext, history: History) -> Prior[Any]:
         """Returns the prior of the hyperparameters, for the scale of the rewards so far, 1 without any."""
         variance = centre_and_variance(history)[1]
-        return Prior.of(context, variance, noise_share=noise_share_of(history, variance))
+        return context.prior(variance, noise_share_of(history, variance))
 
-    def noise_var(self, hyper: Hyper) -> float:
+    def noise_var(self, hyper: LearnedHyper) -> float:
         """Returns the noise variance."""
         return hyper.noise_var
 
@@ -127,20 +127,20 @@ class GaussianLikelihood(Likelihood):
         """Returns whether there are eight rewards that are not as good as equal."""
         return t >= FIRST_FIT and not is_constant(history)
 
-    def refit(self, model: Model, context: FitContext, t: int, start: Hyper | None, centre: float) -> Found:  # noqa: ARG002 - rewards are less it already
+    def refit(self, model: Model, context: FitContext, t: int, start: LearnedHyper | None, centre: float) -> Found:  # noqa: ARG002 - rewards are less it already
         """Gives the model the hyperparameters of highest evidence, or the prior's scaled to few rewards."""
         history = model.history
         prior, shift = self.prior(context, history), centre_and_variance(history)[0]
-        hyper = start or prior.centre  # learned once, it stays if rewards go
+        hyper: LearnedHyper = start or prior.centre  # learned once, it stays if rewards go
         if self.can_fit(t, history):
             hyper, shift = fitted(context, history, t, prior, hyper)
         model.retune(context.kernel(hyper), self.noise_var(hyper), shift=-shift)
         return Found(hyper, shift)
 
 
-def fitted(context: FitContext, history: History, t: int, prior: Prior, start: Hyper) -> Found:
-    """Returns hyperparameters and level of the rewards by evidence; the level varies about their mean as they do."""
-    mean, variance = centre_and_variance(history)
+def fitted(context: FitContext, history: History, t: int, prior: Prior[Any], start: LearnedHyper) -> Found:
+    """Returns hyperparameters and level of the rewards by evidence."""
+    mean, variance = context.level_prior(history)
     samples = context.evidences(history, t, mean, level_var=variance)
     hyper = fit(Together(samples), prior, start)[0]
     return Found(hyper, mean + level_of(samples, hyper))

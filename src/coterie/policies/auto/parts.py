@@ -1,4 +1,4 @@
-"""What the learned kernel is made of, and its hyperparameters.
+"""What the learned kernel is made of.
 
     reward = centre + f(u, x) + noise,   f ~ GP(0, Ku o Kx)
     Ku = graph G + own I + common 11',   G = U diag(g / mean g) U',  g = 1 / (eigenvalue + ridge),
@@ -22,62 +22,9 @@ from coterie.contracts import Array, Index
 from coterie.kernels import PoolKernel
 from coterie.kernels.arithmetic import squared_distances
 from coterie.kernels.user import check_ridge
+from coterie.policies.auto.hyper import Hyper
 
 LANCZOS_STEPS, ENOUGH_ENTRIES = 60, 20_000
-
-
-class Hyper(NamedTuple):
-    """The hyperparameters on the scale they are learned on: logarithms, and a logit for the linear share.
-
-    Attributes:
-        graph: Log variance of the part that follows the graph.
-        own: Log variance of the part that is each user's own.
-        common: Log variance of the part that all users have in common.
-        ridge: Log of the graph part's Laplacian ridge.
-        lengthscale: Log length-scale.
-        linear: Logit of the share of the linear arm kernel.
-        offset: Log variance of the users' levels, in units of the arm kernel.
-        noise: Log noise variance.
-    """
-
-    graph: float
-    own: float
-    common: float
-    ridge: float
-    lengthscale: float
-    linear: float
-    offset: float
-    noise: float
-
-    @property
-    def noise_var(self) -> float:
-        """The noise variance."""
-        return exp(self.noise)
-
-    @property
-    def variance(self) -> float:
-        """The users' variance: that of all three parts."""
-        return exp(self.graph) + exp(self.own) + exp(self.common)
-
-    @property
-    def linear_share(self) -> float:
-        """The share of the linear arm kernel, between 0 and 1."""
-        return 1 / (1 + exp(-self.linear))
-
-    def shares(self) -> dict[str, float]:
-        """Returns which part of the users' variance follows the graph, is their own, and common to all."""
-        parts = {"graph": exp(self.graph), "own": exp(self.own), "common": exp(self.common)}
-        return {name: value / sum(parts.values()) for name, value in parts.items()}
-
-    def described(self) -> dict[str, float]:
-        """Returns the shares of the users' variance, and the other hyperparameters on their own scale.
-
-        Examples:
-            >>> Hyper(*[0.0] * 8).described()["linear"]
-            0.5
-        """
-        names = ("ridge", "lengthscale", "offset", "noise")
-        return self.shares() | {name: exp(getattr(self, name)) for name in names} | {"linear": self.linear_share}
 
 
 class Scales(Protocol):
@@ -168,12 +115,7 @@ class Parts:
 
     def graph_part(self, ridge: float) -> tuple[Array, Array]:
         """Returns G for this log ridge, and the derivative of its spectrum in the log ridge."""
-        values, vectors = self.spectrum
-        g = 1 / (values + exp(ridge))
-        slope = -exp(ridge) * g * g
-        mean, mean_slope = self.density.gain(exp(ridge))
-        spectrum, change = g / mean, slope / mean - (g / mean) * (mean_slope / mean)
-        return (vectors * spectrum) @ vectors.T, change
+        return graph_part(self.spectrum, self.density, ridge)
 
     def smooth_part(self, lengthscale: float) -> Array:
         """Returns SE for this log length-scale."""
@@ -187,6 +129,16 @@ class Parts:
         w = hyper.linear_share
         arm_cov = (1 - w) * self.smooth_part(hyper.lengthscale) + w * self.products + exp(hyper.offset)
         return PoolKernel((user_cov + user_cov.T) / 2, (arm_cov + arm_cov.T) / 2)
+
+
+def graph_part(spectrum: SpectrumParts, density: Density, ridge: float) -> tuple[Array, Array]:
+    """Returns G for this log ridge among the users of a spectrum, and the derivative of its eigenvalues in it."""
+    values, vectors = spectrum
+    g = 1 / (values + exp(ridge))
+    slope = -exp(ridge) * g * g
+    mean, mean_slope = density.gain(exp(ridge))
+    scaled, change = g / mean, slope / mean - (g / mean) * (mean_slope / mean)
+    return (vectors * scaled) @ vectors.T, change
 
 
 def lanczos_density(laplacian: Any, *, seed: int, null: Array | None = None) -> Density:

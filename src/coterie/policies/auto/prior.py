@@ -2,14 +2,17 @@
 
 from dataclasses import dataclass
 from math import log
+from typing import Generic, TypeVar
 
 import numpy as np
 from scipy.optimize import minimize
 
 from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining
-from coterie.policies.auto.parts import Hyper, Scales
+from coterie.policies.auto.hyper import Hyper, InputHyper
+from coterie.policies.auto.parts import Scales
 
+H = TypeVar("H", Hyper, InputHyper)
 STEPS = 8  # of a fit beside decisions, which goes on from the last one
 THOROUGH = 25  # of one that stands alone
 SHARES = (0.3, 0.2, 0.5)  # of the signal's variance, beforehand: graph, own, common
@@ -21,7 +24,7 @@ RIDGE_STEP = 0.5  # of the logarithm
 
 
 @dataclass(frozen=True, slots=True)
-class Prior:
+class Prior(Generic[H]):
     """Independent normal distributions on the scale that hyperparameters are learned on.
 
     Attributes:
@@ -29,11 +32,11 @@ class Prior:
         spread: Their standard deviations.
     """
 
-    centre: Hyper
-    spread: Hyper
+    centre: H
+    spread: H
 
     @classmethod
-    def of(cls, scales: Scales, variance: float, *, noise_share: float | None = None) -> "Prior":
+    def of(cls, scales: Scales, variance: float, *, noise_share: float | None = None) -> "Prior[Hyper]":
         """Returns the prior for rewards of this variance about their mean.
 
         Args:
@@ -47,7 +50,7 @@ class Prior:
         graph, own, common = (log(share * left * variance) for share in SHARES)
         centre = Hyper(graph, own, common, ridge, lengthscale, -1.0, log(0.1), log(of_noise * variance))
         spread = Hyper(1.5, 2.0, 1.0, 1.5, 0.5, 2.0, 2.0, 0.8 if noise_share is None else SURELY)
-        return cls(centre, spread)
+        return Prior(centre, spread)
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log density, up to a constant, and its gradient."""
@@ -59,7 +62,7 @@ class Prior:
         together = zip(self.centre, self.spread, strict=True)
         return [(centre - BOUND * spread, centre + BOUND * spread) for centre, spread in together]
 
-    def corners(self) -> list[Hyper]:
+    def corners(self) -> list[H]:
         """Returns three starts: most of the users' variance on the graph, on their own part, and in common."""
         names = ("graph", "own", "common")
         total = sum(np.exp(getattr(self.centre, name)) for name in names)
@@ -84,8 +87,8 @@ def rounded_ridge(ridge: float, start: float) -> float:
 
 
 def fit(
-    evidence: Explaining, prior: Prior, start: Hyper, *, corners: bool = True, steps: int = STEPS
-) -> tuple[Hyper, float]:
+    evidence: Explaining, prior: Prior[H], start: H, *, corners: bool = True, steps: int = STEPS
+) -> tuple[H, float]:
     """Returns the hyperparameters of the highest posterior density found, and its logarithm.
 
     It climbs from the best of the warm start and three corners, of which each has most of the variance in one part: a
@@ -109,5 +112,5 @@ def fit(
     starts = [np.clip(each, low, high) for each in (start, *(prior.corners() if corners else ()))]
     first = min(starts, key=lambda each: loss(each)[0])
     found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-    best = Hyper(*found.x.tolist())
+    best = type(start)(*found.x.tolist())
     return best._replace(ridge=rounded_ridge(best.ridge, prior.centre.ridge)), -float(found.fun)

@@ -122,3 +122,31 @@ def neighbourhood_laplacian(graph: UserGraph, users: Index, *, normalised: bool 
     through = (out @ sp.diags_array(1 / whole.diagonal()[beyond]) @ out.T).toarray()
     laplacian = rows[:, users].toarray() - through
     return np.asarray((laplacian + laplacian.T) / 2)
+
+
+def draw_input_samples(graph: UserGraph, history: History, rng: np.random.Generator) -> list[PairSample]:
+    """Returns all rows as one sample, or where they are many some samples of rows of users who are near one another.
+
+    Where arms have contexts a user may have any number of rows. So a sample has at most a share of them, and others of
+    theirs may be in the next one.
+    """
+    users = history.user_array()
+    if len(users) <= BLOCK_PAIRS:
+        chosen, places = np.unique(users, return_inverse=True)
+        return [PairSample(chosen, np.arange(len(users)), places)]
+    left, out = rng.permutation(len(users)), list[PairSample]()
+    for _ in range(min(BLOCKS, len(users) // BLOCK_PAIRS)):
+        counts = np.bincount(users[left], minlength=graph.n_users)
+        quota = max(BLOCK_PAIRS // BALLS, -(-BLOCK_PAIRS // max(int(np.count_nonzero(counts)), 1)))
+        chosen = _gathered(graph.weights, np.minimum(counts, quota), rng)
+        numbers = np.full(graph.n_users, -1)
+        numbers[chosen] = np.arange(len(chosen))
+        mine = left[np.argsort(numbers[users[left]], kind="stable")]
+        mine = mine[numbers[users[mine]] >= 0]
+        places = numbers[users[mine]]
+        rank = np.arange(len(mine)) - np.searchsorted(places, places)  # of a row among those of its user
+        rows = mine[rank < quota][:BLOCK_PAIRS]
+        places = numbers[users[rows]]
+        out.append(PairSample(chosen[: places[-1] + 1], rows, places))
+        left = left[~np.isin(left, rows)]
+    return out

@@ -5,12 +5,14 @@ from functools import partial
 from typing import Any
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
-from coterie.errors.checks import is_number
+from coterie.errors.checks import as_list, is_number
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, FreeKernel, Green, JointKernel, UserKernel, pool_kernel
 from coterie.kernels.arm import median_distance
 from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.kernels.group_kernel import group_kernel
+from coterie.kernels.input_space import InputSpace
+from coterie.kernels.schema import ContextSchema
 from coterie.models import Model, make_model
 from coterie.models.choose import LARGE_ENGINES, only_limit
 from coterie.models.engines.local import LocalModel
@@ -85,6 +87,23 @@ def auto_maker(engine: str, likelihood: str) -> Callable[..., AutoPolicy]:
             "Leave the engine out",
         )
     return partial(make_auto_policy, likelihood=likelihood, matrices=engine not in ("auto", "local"))
+
+
+def inputs_for(
+    name: str, recipe: Recipe, likelihood: str, arms: ArmPool | None, context_schema: Any, request_features: Any
+) -> InputSpace:
+    """Returns what makes rows of arms and contexts, for a policy that takes contexts; raises for others."""
+    if not recipe.auto or likelihood != "gaussian":
+        raise ParameterError(
+            f"contexts, or features of users, were given to {name!r} with likelihood {likelihood!r}",
+            "an auto-* policy of likelihood 'gaussian' learns from them",
+            "Use 'auto-ucb' or 'auto-ts', or leave them out",
+        )
+    schema = ContextSchema() if context_schema is None else ContextSchema.of(context_schema)
+    named = tuple(as_list("request_features", request_features or ()))
+    if len(set(named)) < len(named) or not all(isinstance(each, str) for each in named):
+        raise ParameterError(f"request_features are {listed(named)}", "they are distinct names", "Name each once")
+    return InputSpace(pool_for_auto(name, arms), schema, named)
 
 
 def model_maker(

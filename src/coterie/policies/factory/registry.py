@@ -8,9 +8,11 @@ from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmKernel, ArmPool, UserKernel
+from coterie.kernels.user_features import user_rows
 from coterie.models import make_model
 from coterie.models.requirements import check_users_fit
 from coterie.policies.adaptation.followers import SpectralSchedule
+from coterie.policies.auto.context_policy import make_context_policy
 from coterie.policies.certified import CertifiedPolicy, check_certifiable, is_certified, refuse_certified
 from coterie.policies.factory.engine_choice import feature_options, suited_engine, suited_groups
 from coterie.policies.factory.ingredients import (
@@ -18,6 +20,7 @@ from coterie.policies.factory.ingredients import (
     check_types,
     checked_likelihood,
     clusters_for,
+    inputs_for,
     joint_kernel_for,
     learned_similarity,
     model_maker,
@@ -71,6 +74,9 @@ def make_policy(
     score: ScoreFunction | None = None,
     cluster_width: float | None = None,
     likelihood: str = "gaussian",
+    context_schema: Any = None,
+    request_features: Iterable[str] | None = None,
+    users: Mapping[Any, Any] | None = None,
     engine: str = "auto",
     expected_rounds: int | None = None,
     engine_options: Mapping[str, Any] | None = None,
@@ -99,6 +105,10 @@ def make_policy(
             returns one number for each candidate, the highest to be chosen. It takes the place of the policy's.
         cluster_width: For club, how far apart two users' estimates may be before they part. Default 0.5.
         likelihood: For auto-*, "gaussian" or, for rewards of 0 and 1, "bernoulli": it learns logits of probabilities.
+        context_schema: For auto-*, what a context holds: a mapping from names to "number", "flag", "category" or a list
+            of categories, or how many numbers a row has. `select` and `update` then take `context=`.
+        request_features: For auto-*, names of features of an arm that each request gives, such as a price.
+        users: For auto-*, what is known of each user beside the graph: mappings, or rows of numbers, by id.
         engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse", or "groups"
             where users are pooled, alone or in clusters; "auto" chooses by cost and memory, and `describe()` says why.
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
@@ -131,22 +141,27 @@ def make_policy(
     given: dict[str, Any] = {"arm_kernel": arm_kernel, "user_kernel": user_kernel, "laplacian_ridge": laplacian_ridge}
     given |= {"noise_var": noise_var, "width": width, "sampling": sampling, "similarity": similarity}
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
+    inputs = None
+    if context_schema is not None or request_features is not None or users is not None:
+        inputs = inputs_for(name, recipe, likelihood, arms, context_schema, request_features)
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
         maker = auto_maker(engine, likelihood)
         if likelihood == "bernoulli" or engine not in ("auto", "local"):
             check_users_fit(graph.n_users)
-        made = model_maker(engine, expected_rounds, engine_options)
-        return maker(
-            make=made,
-            name=name,
-            graph=graph,
-            arms=pool,
-            score=score_for(name, recipe, sampling, score),
-            width=checked_width(recipe.width if width is None else width),
-            seed=checked_seed(seed),
-        )
+        parts: dict[str, Any] = {
+            "make": model_maker(engine, expected_rounds, engine_options),
+            "name": name,
+            "graph": graph,
+            "score": score_for(name, recipe, sampling, score),
+            "width": checked_width(recipe.width if width is None else width),
+            "seed": checked_seed(seed),
+        }
+        if inputs is None:
+            return maker(arms=pool, **parts)
+        traits = None if users is None else user_rows(graph.users, users)
+        return make_context_policy(inputs=inputs, traits=traits, **parts)
     given_noise = recipe.noise_var if noise_var is None else noise_var
     if isinstance(given_noise, SpectralSchedule):
         expected_rounds = expected_rounds or given_noise.horizon
@@ -156,20 +171,20 @@ def make_policy(
     first_noise, followers = scheduled_noise(given_noise, graph)
     rule, seed = score_for(name, recipe, sampling, score), checked_seed(seed)
     chosen = similarity_for(name, recipe, similarity)
-    users = user_kernel_for(recipe, user_kernel, laplacian_ridge, chosen)
+    alike = user_kernel_for(recipe, user_kernel, laplacian_ridge, chosen)
     learned = learned_similarity(arms, seed) if chosen == "learned_mmd" else None
     similar_arms = recipe.arm_kernel if arm_kernel is None else arm_kernel
     suited, why = engine, ""
     if not (learned or recipe.staged):
-        suited, why = suited_groups(engine, users, graph, arms)
+        suited, why = suited_groups(engine, alike, graph, arms)
     followers += clusters_for(recipe, cluster_width, graph, arms, suited, seed)
     if suited == engine and not (followers or learned or recipe.staged):
         # these change the covariance of all users, or ask for it
-        suited, why = suited_engine(engine, users, graph, similar_arms, arms, expected_rounds, engine_options)
+        suited, why = suited_engine(engine, alike, graph, similar_arms, arms, expected_rounds, engine_options)
     features, engine_options = feature_options(engine, engine_options)
     make = partial(
         make_model,
-        joint_kernel_for(users, graph, similar_arms, arms, suited, features),
+        joint_kernel_for(alike, graph, similar_arms, arms, suited, features),
         engine=engine,
         why=why,
         expected_rounds=expected_rounds,
@@ -177,14 +192,14 @@ def make_policy(
         clusters=recipe.clustered,
         engine_options=engine_options,
     )
-    parts: dict[str, Any] = {
+    parts = {
         "name": name,
         "graph": graph,
         "arms": arms,
         "width": checked_width(recipe.width if width is None else width),
         "followers": [*followers, *([learned] if learned else [])],
         "seed": seed,
-        "user_kernel": users,
+        "user_kernel": alike,
     }
     certified = engine == "sparse" and is_certified(engine_options)
     if certified:

@@ -43,8 +43,8 @@ TAKES_ARMS = frozenset({"add_arms", "update_features"})
 AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 LISTS = {
     "decide": ("candidates",),
-    "decide_many": ("users", "candidates"),
-    "learn_many": ("users", "arms"),
+    "decide_many": ("users", "candidates", "contexts"),
+    "learn_many": ("users", "arms", "contexts"),
     "retire_arms": ("arms",),
     "revive_arms": ("arms",),
 }
@@ -293,7 +293,7 @@ def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
     if name == "friends" and isinstance(value, Iterator):
         return list(value)
     if name in LISTS.get(call, ()):
-        return None if value is None else as_list(name, value)
+        return value if value is None or isinstance(value, Mapping) else as_list(name, value)
     if call in TAKES_ARMS:
         return as_arm_pool(list(value) if isinstance(value, Iterator) else value)
     if (call, name) == ("add_user", "user"):

@@ -1,7 +1,7 @@
 """A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -14,6 +14,7 @@ from coterie.errors import CoterieError, JournalError, MemoryLimitError, Missing
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.recipes import RECIPES
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import is_at, lock
@@ -39,10 +40,10 @@ def save_bandit(bandit: Bandit, path: Path) -> None:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether an option is written as it is: a plain value, or a table of plain values (`engine_options`)."""
+    """Whether an option is written as it is: a plain value, or a table or list of such (`engine_options`)."""
     if type(value) is dict:
-        return all(isinstance(name, str) and isinstance(each, PLAIN) for name, each in value.items())
-    return isinstance(value, PLAIN)
+        return all(isinstance(name, str) and _is_plain(each) for name, each in value.items())
+    return all(map(_is_plain, value)) if type(value) is list else isinstance(value, PLAIN)
 
 
 def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -72,7 +73,33 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "settled": np.array(parts["settled"], dtype=np.int64).reshape(-1, 2),
     }
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
+    policy, events = bandit._learned.policy, parts["events"]
+    if isinstance(policy, ContextPolicy):
+        waiting = [(number, each) for number, each in parts["pending"]]
+        state["inputs"] = {
+            "has_features": bandit.arms.has_features,
+            "user_features": _user_features(bandit),
+            "event_guests": [[event, arm] for event, arm in events.guests.items()],
+            "pending_guests": [[number, each.guest] for number, each in waiting if each.guest is not None],
+        }
+        shape = -1, policy.inputs.layout.width
+        arrays["event_inputs"] = np.array(events.inputs, dtype=np.float64).reshape(shape)
+        arrays["pending_inputs"] = np.array([each.input for _, each in waiting], dtype=np.float64).reshape(shape)
+    elif not bandit.arms.has_features:
+        state["inputs"] = {"has_features": False}
     return state, arrays
+
+
+def _user_features(bandit: Bandit) -> list[Any] | None:
+    """Returns the features of each user as plain values, if they have any."""
+    table = bandit._learned.user_features
+    return None if table is None else [_plain_features(table[user]) for user in bandit.graph.users]
+
+
+def _plain_features(features: Any) -> Any:
+    if isinstance(features, Mapping):
+        return {name: value.item() if isinstance(value, np.generic) else value for name, value in features.items()}
+    return np.asarray(features, dtype=np.float64).tolist()
 
 
 def taken_apart(tree: Any, name: str, arrays: dict[str, Any]) -> Any:
@@ -134,6 +161,11 @@ def _made(saved: dict[str, Any], **changes: Any) -> Bandit:
     if saved["belief"] and "model" in saved["belief"]:
         options = _for_a_moment(options, saved["belief"]["model"]["engine"])
     arms = ArmPool(arrays["features"], ids=saved["arms"], feature_names=saved.get("feature_names"))
+    inputs = saved.get("inputs") or {}
+    if not inputs.get("has_features", True):
+        arms = ArmPool.without_features(saved["arms"])
+    if inputs.get("user_features") is not None:
+        options["users"] = dict(zip(saved["users"], inputs["user_features"], strict=True))
     bandit = Bandit(graph=graph, arms=arms, **settings, **options)
     bandit.restore(saved, arrays)
     return bandit

@@ -6,7 +6,16 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import FEATURE_RULE, ArmId, Array
-from coterie.errors import ArmError, CandidatesError, DimensionError, DuplicateIdError, InputError, counted, listed
+from coterie.errors import (
+    ArmError,
+    CandidatesError,
+    ContextError,
+    DimensionError,
+    DuplicateIdError,
+    InputError,
+    counted,
+    listed,
+)
 from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
 from coterie.product.inputs.ids import ID_RULE
@@ -28,6 +37,8 @@ def as_arm_pool(arms: Any) -> ArmPool:
     """
     if isinstance(arms, ArmPool):
         return arms
+    if isinstance(arms, list | tuple) and arms and all(isinstance(arm, str) for arm in arms):
+        return ArmPool.without_features(arms)
     if not isinstance(arms, Mapping):
         return pool_from_frame(arms) if is_frame(arms) else ArmPool(arms)
     if not arms:
@@ -57,6 +68,27 @@ def _check_filled(arm: ArmId, row: Any, names: tuple[str, ...] | None) -> None:
             raise ArmError(what, FEATURE_RULE, "Fill it in, or drop that arm")
 
 
+def as_user_table(users: Any) -> dict[Any, Any]:
+    """Returns the features of users by id, from a mapping or a dataframe with a column "user" or "id".
+
+    Examples:
+        >>> as_user_table({"ana": {"age": 30}})
+        {'ana': {'age': 30}}
+    """
+    if isinstance(users, Mapping):
+        return dict(users)
+    rule, remedy = "it is a mapping from ids to features, or a dataframe with a column 'user' or 'id'", "Pass one"
+    if not is_frame(users):
+        raise ContextError(f"the table of users is a {type(users).__name__}", rule, remedy)
+    frame = eager_frame(users, "users", ContextError)
+    named = [name for name in frame.columns if name in ("user", "id")]
+    if len(named) != 1:
+        raise ContextError(f"the table of users has columns {listed(frame.columns)}", rule, remedy)
+    ids = frame[named[0]].to_list()
+    rows = frame.drop(named[0]).iter_rows(named=True)
+    return dict(zip(ids, rows, strict=True))
+
+
 def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
     """Returns the pool with new arms, or with other features of those it has; features go by name where both have them.
 
@@ -65,6 +97,8 @@ def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
         >>> with_arms(pool, as_arm_pool({"cola": {"sweet": 1, "hot": 0}})).features
         array([[1., 0.], [0., 1.]])
     """
+    if not arms.has_features:
+        return ArmPool.without_features([*arms.ids, *(arm for arm in new.ids if arm not in arms.index)])
     order = _order(arms.feature_names, new)
     if len(order) != arms.dimension:
         what, rule = (

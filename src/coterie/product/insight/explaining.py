@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from coterie.contracts import ArmId, Array, UserId
+from coterie.contracts import ArmId, Array, Index, UserId
 from coterie.models import Model
 from coterie.policies.auto import AutoPolicy
 from coterie.policies.auto.bernoulli import Trials, believed, probabilities, settled
@@ -78,8 +78,8 @@ def _largest(shares: dict[Any, float]) -> str:
     return ", ".join(shown)
 
 
-def explained(learned: Learned, user: int, arm: int, mean: float, std: float) -> Explanation:
-    """Returns the estimate of a pair, whose mean and std are given, taken apart."""
+def explained(learned: Learned, user: int, arm: Any, arm_id: ArmId, mean: float, std: float) -> Explanation:
+    """Returns the estimate of a pair, whose mean and std are given, taken apart; the arm is as the model knows it."""
     policy, events, level = learned.policy, learned.events, learned.policy.centre
     weights, logit = learned.memory.weights(len(events)), None
     if isinstance(policy, AutoPolicy) and isinstance(policy.likelihood, BernoulliLikelihood):
@@ -89,11 +89,11 @@ def explained(learned: Learned, user: int, arm: int, mean: float, std: float) ->
         shares, own = contributions(policy.model, events, weights, user=user, arm=arm, level=level)
         alone = own + level
     users = [learned.graph.users[each] for each in events.users]
-    arms = [learned.arms.ids[each] for each in events.arms]
+    arms = events.arm_ids(learned.arms.ids)
     together = zip(range(len(users)), users, arms, events.rewards, shares.tolist(), strict=True)
     return Explanation(
         user=learned.graph.users[user],
-        arm=learned.arms.ids[arm],
+        arm=arm_id,
         mean=mean,
         std=std,
         level=level,
@@ -107,22 +107,33 @@ def explained(learned: Learned, user: int, arm: int, mean: float, std: float) ->
 
 
 def contributions(
-    model: Model, events: RewardEvents, weights: Array, *, user: int, arm: int, level: float
+    model: Model, events: RewardEvents, weights: Array, *, user: int, arm: Any, level: float
 ) -> tuple[Array, float]:
     """Returns what each reward adds to the mean of a pair, and the mean that the user's own rewards alone would give.
 
     The posterior mean is k' (K + N)^-1 (y - level), a weighted sum of rewards; a pair's weight is shared by its rewards
     in proportion to their own weights. O(k^3) for k distinct pairs; on `sparse` a local solve, so within its error.
     """
-    users, arms = np.array(events.users, dtype=np.intp), np.array(events.arms, dtype=np.intp)
-    size = int(arms.max(initial=0)) + 1
-    pairs, rows = np.unique(users * size + arms, return_inverse=True)
-    counts = np.asarray(np.bincount(rows, weights=weights, minlength=len(pairs)), dtype=np.float64)
+    users, arms, rows = _distinct_pairs(events)
+    counts = np.asarray(np.bincount(rows, weights=weights, minlength=len(users)), dtype=np.float64)
     shares = np.divide(weights, counts[rows], out=np.zeros_like(weights), where=counts[rows] > 0)
     values = np.array(events.rewards) - level
-    means = np.bincount(rows, weights=shares * values, minlength=len(pairs))
-    pair_weights, own = model.reward_weights(user, arm, pairs // size, pairs % size, counts)
+    means = np.bincount(rows, weights=shares * values, minlength=len(users))
+    pair_weights, own = model.reward_weights(user, arm, users, arms, counts)
     return pair_weights[rows] * shares * values, float(own @ means)
+
+
+def _distinct_pairs(events: RewardEvents) -> tuple[Index, Any, Index]:
+    """Returns users and arms of the distinct pairs, as the model knows them, and the pair of each reward."""
+    users = np.array(events.users, dtype=np.intp)
+    if events.inputs:
+        together = np.column_stack([users, np.array(events.inputs)])
+        pairs, rows = np.unique(together, axis=0, return_inverse=True)
+        return pairs[:, 0].astype(np.intp), pairs[:, 1:], rows.ravel()
+    arms = np.array(events.arms, dtype=np.intp)
+    size = int(arms.max(initial=0)) + 1
+    numbers, rows = np.unique(users * size + arms, return_inverse=True)
+    return numbers // size, numbers % size, rows
 
 
 def logit_contributions(

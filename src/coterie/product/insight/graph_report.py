@@ -19,7 +19,7 @@ from coterie.models import History
 from coterie.policies.auto.bernoulli_likelihood import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 from coterie.policies.auto.prior import THOROUGH, Prior, fit
 from coterie.policies.auto.sampling import PairSample, draw_samples
 from coterie.policies.auto.statistics import centre_and_variance, noise_share_of

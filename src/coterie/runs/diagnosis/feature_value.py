@@ -13,7 +13,8 @@ from coterie.kernels.arithmetic import squared_distances
 from coterie.logs.log import Floats, Ints
 from coterie.models import History
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper, Parts
+from coterie.policies.auto.hyper import Hyper
+from coterie.policies.auto.parts import Parts
 from coterie.policies.auto.sampling import PairSample
 from coterie.runs.diagnosis.graph_evidence import CLEAR
 

@@ -8,7 +8,7 @@ import numpy as np
 from coterie.contracts import Array
 from coterie.policies.auto.evidence import Explaining, Together
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 from coterie.policies.auto.prior import THOROUGH, Prior, fit
 from coterie.policies.auto.statistics import centre_and_variance
 from coterie.runs.diagnosis.outcomes import EvidenceSample
@@ -42,7 +42,7 @@ class Fitted:
 class Without:
     """The evidence of a kernel that lacks a part: its variance is held so low that it is nothing."""
 
-    def __init__(self, whole: Explaining, part: str, prior: Prior) -> None:
+    def __init__(self, whole: Explaining, part: str, prior: Prior[Hyper]) -> None:
         self._whole, self._place = whole, Hyper._fields.index(part)
         self._low = prior.bounds()[self._place][0]
 
@@ -76,7 +76,7 @@ def fit_parts(context: FitContext, seen: EvidenceSample) -> Fitted:
     return Fitted(hyper=best, centre=centre, evidence=value, gains=gains)
 
 
-def firm_prior(prior: Prior) -> Prior:
+def firm_prior(prior: Prior[Hyper]) -> Prior[Hyper]:
     """Returns the prior with less room for length-scale and noise.
 
     Most pairs of a log are there once. Then a length-scale shorter than any distance between arms explains what noise
@@ -86,7 +86,7 @@ def firm_prior(prior: Prior) -> Prior:
     return replace(prior, spread=prior.spread._replace(**narrower))
 
 
-def handed(hyper: Hyper, part: str, prior: Prior) -> Hyper:
+def handed(hyper: Hyper, part: str, prior: Prior[Hyper]) -> Hyper:
     """Returns where to start without a part: its variance goes to whichever other can stand in for it.
 
     That is the own part for the graph, and the graph for the others: of so short a range that it joins nobody, or of so
@@ -99,7 +99,7 @@ def handed(hyper: Hyper, part: str, prior: Prior) -> Hyper:
     return hyper._replace(**moved)
 
 
-def _climbed(explaining: Explaining, prior: Prior, *starts: Hyper) -> Hyper:
+def _climbed(explaining: Explaining, prior: Prior[Hyper], *starts: Hyper) -> Hyper:
     """Returns where the best climb ends; it goes on while that is worth it, for one climb stops after so many steps."""
     found = [fit(explaining, prior, start, corners=False, steps=THOROUGH) for start in starts]
     best, last = max(found, key=lambda each: each[1])
@@ -112,7 +112,7 @@ def _climbed(explaining: Explaining, prior: Prior, *starts: Hyper) -> Hyper:
 
 
 def _at_least(
-    whole: Explaining, prior: Prior, best: Hyper, fits: Mapping[str, Hyper], values: Mapping[str, float]
+    whole: Explaining, prior: Prior[Hyper], best: Hyper, fits: Mapping[str, Hyper], values: Mapping[str, float]
 ) -> Hyper:
     """Returns the best fit; where a kernel that lacks a part came higher, the climb goes on from there."""
     higher = max(values, key=values.__getitem__)

@@ -12,7 +12,7 @@ from coterie.policies.auto import AutoPolicy
 from coterie.policies.auto.evidence import Evidence, level_of
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 from coterie.policies.auto.prior import Prior, fit
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")

@@ -16,7 +16,7 @@ from coterie.policies.auto import bernoulli
 from coterie.policies.auto.bernoulli import LogitBelief, Sites, Trials, believed, bound, probabilities, settled
 from coterie.policies.auto.bernoulli_likelihood import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 from coterie.policies.auto.prior import fit
 
 GRAPH = ct.make_graph("sbm", 8, seed=3, connected="retry")

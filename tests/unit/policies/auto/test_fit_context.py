@@ -10,7 +10,8 @@ import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.fit_context import FitContext, is_uneven
-from coterie.policies.auto.parts import Hyper, lanczos_density
+from coterie.policies.auto.hyper import Hyper
+from coterie.policies.auto.parts import lanczos_density
 from coterie.policies.auto.prior import Prior, fit
 from coterie.policies.auto.sampling import neighbourhood_laplacian
 from coterie.policies.auto.statistics import is_constant, is_two_valued

@@ -17,7 +17,7 @@ from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
 from coterie.policies.auto import AutoPolicy, likelihood
 from coterie.policies.auto.fits import Found, PendingFit
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 
 ARMS = ct.ArmPool(np.random.default_rng(1).normal(size=(12, 3)))
 

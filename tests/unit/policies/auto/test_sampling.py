@@ -11,7 +11,8 @@ import coterie as ct
 from coterie.models import History
 from coterie.policies.auto.evidence import Evidence, Together
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper, lanczos_density
+from coterie.policies.auto.hyper import Hyper
+from coterie.policies.auto.parts import lanczos_density
 from coterie.policies.auto.sampling import (
     BLOCK_PAIRS,
     BLOCKS,

@@ -8,7 +8,7 @@ import pytest
 
 from coterie.kernels import ArmPool
 from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper
 from coterie.policies.auto.prior import Prior
 from coterie.runs.diagnosis.feature_value import FeatureReport, Sampled, effective_dimension, feature_report
 from coterie.runs.diagnosis.outcomes import look, outcomes_of

@@ -29,6 +29,7 @@ from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
 from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
+from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import JointKernel, OnPool
 from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
@@ -38,6 +39,8 @@ from coterie.models.requirements import require_arms
 
 NEAR = 64  # rows that a decision takes as they are
 LOOKED_AT = 4  # times as many rows, of which those are taken that covary most with the candidates
+NEAR_INPUTS = 128  # rows that a decision takes as they are where arms have contexts: hardly one comes twice
+INPUTS_LOOKED_AT = 2048  # rows of which those are taken, where arms have contexts
 FEATURES = 256  # of the trend, at most
 BLOCK = 64  # rows of a user that are conditioned on together
 
@@ -78,7 +81,7 @@ class LocalModel(ConditionedModel):
     Args:
         kernel: On a pool of arms.
         noise_var: The noise variance of the rewards.
-        near_rows: How many rows a decision takes as they are.
+        near_rows: How many rows a decision takes as they are; by default 64, or 128 where arms have contexts.
         trend_features: How many features the trend has at most.
 
     Examples:
@@ -92,13 +95,19 @@ class LocalModel(ConditionedModel):
     engine = "local"
     mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
-    kernel: OnPool
+    kernel: OnPool | InputsKernel
 
     def __init__(
-        self, kernel: JointKernel, *, noise_var: float = 0.01, near_rows: int = NEAR, trend_features: int = FEATURES
+        self,
+        kernel: JointKernel,
+        *,
+        noise_var: float = 0.01,
+        near_rows: int | None = None,
+        trend_features: int = FEATURES,
     ) -> None:
         super().__init__(require_arms(kernel, self.engine), noise_var=noise_var)
-        self.near_rows, self.trend_features = near_rows, trend_features
+        by_default = NEAR_INPUTS if isinstance(kernel, InputsKernel) else NEAR
+        self.near_rows, self.trend_features = by_default if near_rows is None else near_rows, trend_features
         self._reset()
 
     @property
@@ -128,10 +137,15 @@ class LocalModel(ConditionedModel):
         self._trend: Trend | None = None
         self._chosen_for = np.zeros(0)  # the counts of the rows that the trend was chosen for
         self._cov, self._mean = np.zeros((0, 0)), np.zeros(0)
-        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(np.empty(0, dtype=np.intp))
+        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(self._no_arms())
         self._counts, self._means = GrowingArray(np.empty(0)), GrowingArray(np.empty(0))
         self._rows_of: dict[int, list[int]] = {}
         self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
+
+    def _no_arms(self) -> Any:
+        """Returns an array of no arms, in the form that the kernel indexes by."""
+        kernel = self.kernel
+        return np.empty((0, kernel.dimension)) if isinstance(kernel, InputsKernel) else np.empty(0, dtype=np.intp)
 
     def _detach(self) -> None:
         self._reset()
@@ -155,6 +169,8 @@ class LocalModel(ConditionedModel):
 
     def _remember(self, users: Index, arms: Index, counts: Array, means: Array) -> None:
         """Adds rows, without conditioning on them."""
+        if len(users) == 0:  # an empty history does not say how wide its arms are
+            return
         first = self._users.size
         for held, rows in ((self._users, users), (self._arms, arms), (self._counts, counts), (self._means, means)):
             held.extend(rows)
@@ -201,7 +217,7 @@ class LocalModel(ConditionedModel):
         self._trend = Trend.chosen(self.kernel, users[first], arms[first], counts, self.trend_features)
         self._chosen_for = counts
 
-    def _features(self, users: Any, arms: Index) -> Array:
+    def _features(self, users: Any, arms: Any) -> Array:
         """Returns the trend's features of pairs, a row for each; one user stands for all pairs."""
         trend = self._trend
         assert trend is not None
@@ -214,7 +230,7 @@ class LocalModel(ConditionedModel):
 
     def _features_of(self, rows: Index) -> Array:
         """Returns the trend's features of some rows."""
-        return self._features(self._users.values.take(rows), self._arms.values.take(rows))
+        return self._features(self._users.values.take(rows), self._arms.values.take(rows, axis=0))
 
     def _blocks(self) -> list[Index]:
         """Returns the rows of each block: a user's rows in the order they came, so many at a time."""
@@ -250,18 +266,18 @@ class LocalModel(ConditionedModel):
     def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
         """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
         noise = self.noise_var / weight
-        variance, innovation = self._condition_on(user, int(arm), reward, noise)
+        variance, innovation = self._condition_on(user, arm, reward, noise)
         self._info_gain += log(variance / noise)
         self._log_likelihood -= 0.5 * (innovation * innovation / variance + log(variance / noise))
         self._log_likelihood -= 0.5 * (log(self.noise_var) + LOG_2PI) * weight
         key = self.kernel.key(user, arm)
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
-        self._follow_history(user, int(arm), known)
+        self._follow_history(user, arm, known)
         if self._trend is None and self._users.size > self.near_rows:
             self._take(self._fresh())  # or raises: a belief with a trend is another belief
 
-    def _follow_history(self, user: int, arm: int, known: int | None) -> None:
+    def _follow_history(self, user: int, arm: Any, known: int | None) -> None:
         """Takes over the row that has just changed."""
         if known is not None:
             self._counts.values[known], self._means.values[known] = (
@@ -280,7 +296,7 @@ class LocalModel(ConditionedModel):
         self._rows_of.setdefault(user, []).append(row)
         self._n_rows[user] += 1
 
-    def _condition_on(self, user: int, arm: int, reward: float, noise: float) -> tuple[float, float]:
+    def _condition_on(self, user: int, arm: Any, reward: float, noise: float) -> tuple[float, float]:
         """Conditions the trend on a reward; returns its predictive variance, noise included, and its innovation.
 
         The residual of the reward is predicted from the rows of its block, which the weights know already.
@@ -315,7 +331,7 @@ class LocalModel(ConditionedModel):
         self._cov = blas.dger(-1 / total, moved, moved, a=self._cov.T, overwrite_a=1).T  # symmetric: in place
         return total, innovation
 
-    def _block_of(self, user: int, arm: int) -> Index:
+    def _block_of(self, user: int, arm: Any) -> Index:
         """Returns the rows of the block that a pair belongs to: where it is already, or the user's last, with room."""
         rows, known = self._rows_of.get(user, []), self.history.rows.get(self.kernel.key(user, arm))
         place = len(rows) if known is None else rows.index(known)
@@ -345,7 +361,7 @@ class LocalModel(ConditionedModel):
             return near.residual
         return np.asarray(near.residual + near.loadings @ self._cov @ near.loadings.T)
 
-    def _near(self, user: int, arms: Index, *, jointly: bool) -> _Near:
+    def _near(self, user: int, arms: Any, *, jointly: bool) -> _Near:
         """Returns what the rows near a user say of some of their arms, given the trend's weights."""
         rows, gram, cross, variance = self._nearest(user, arms)
         trend, n_rows = self._trend, len(rows)
@@ -372,12 +388,13 @@ class LocalModel(ConditionedModel):
             return _Near(white @ half, at, residual)
         return _Near(white @ half + at @ self._mean, at - _solve_upper(factor, half).T @ known, residual)
 
-    def _nearest(self, user: int, arms: Index) -> tuple[Index, Array, Array, float]:
+    def _nearest(self, user: int, arms: Any) -> tuple[Index, Array, Array, float]:
         """Returns the rows of a user, then of the users around, that covary most with some of the user's arms.
 
         With the rows come the prior covariance among them, that with the arms, and the user's variance.
         """
-        most = LOOKED_AT * self.near_rows
+        has_contexts = isinstance(self.kernel, InputsKernel)
+        most = INPUTS_LOOKED_AT if has_contexts else LOOKED_AT * self.near_rows
         around = self.kernel.neighbourhood(user, self._n_rows, most)
         theirs: list[int] = []
         places: list[int] = []
@@ -388,14 +405,15 @@ class LocalModel(ConditionedModel):
             theirs += latest
             places += [place] * len(latest)
         rows, at = np.array(theirs, dtype=np.intp), np.array(places, dtype=np.intp)
-        cross = self.kernel.arm_cross(self._arms.values.take(rows), arms)
+        cross = self.kernel.arm_cross(self._arms.values.take(rows, axis=0), arms)
         cross *= around.cov.take(at)[:, None]
         if len(rows) > self.near_rows:
             alike = np.abs(cross).max(axis=1)
-            nearest = np.sort(np.lexsort((-alike, at > 0))[: self.near_rows])
+            others_last = np.zeros(len(rows)) if has_contexts else at > 0
+            nearest = np.sort(np.lexsort((-alike, others_last))[: self.near_rows])
             rows, at, cross = rows[nearest], at[nearest], cross[nearest]
         who, at = np.unique(at, return_inverse=True)
-        near_arms = self._arms.values.take(rows)
+        near_arms = self._arms.values.take(rows, axis=0)
         gram = self.kernel.arm_cross(near_arms, near_arms)
         gram *= around.among(who).take(at, axis=0).take(at, axis=1)
         return rows, gram, cross, float(around.cov[0])

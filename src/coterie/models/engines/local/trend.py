@@ -6,16 +6,20 @@ largest: of all sets of as many features none accounts for more variance where t
 a kernel again (a projection taken off), so nothing is counted twice.
 """
 
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from coterie.algebra import JitterLog, cholesky, solve_lower
 from coterie.contracts import Array, Index
+from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import OnPool
 
 MOST_INDUCING = 256  # users, and arms, whose eigenfunctions are computed
 ARMS_A_ROW = 2  # arms whose eigenfunctions are computed, for each row: more are not worth few rows
 MOST_MODES = 96  # of users, and of arms
+INPUTS_LOOKED_AT = 1024  # inputs seen, of which inducing ones are chosen
+INDUCING_SHARE = 1e-6  # of the largest variance of an input; where less is left, no more inducing inputs are needed
 LEAST_SHARE = 1e-9  # of the largest eigenvalue; below it a mode is rounding
 TINY = 1e-300
 MOST_TABLED = 20_000  # arms whose modes are kept; those of more are computed when they are asked for
@@ -27,7 +31,7 @@ class Trend(NamedTuple):
 
     Attributes:
         user_modes: A row for each user; one row where all users have the same.
-        inducing: The arms whose kernel with an arm gives its modes.
+        inducing: The arms, or inputs, whose kernel with an arm gives its modes.
         arm_map: What that kernel is multiplied by.
         arm_modes: A row for each arm, or none where arms are too many.
         users: For each feature, the column of its user mode.
@@ -35,7 +39,7 @@ class Trend(NamedTuple):
     """
 
     user_modes: Array
-    inducing: Index
+    inducing: Any
     arm_map: Array
     arm_modes: Array | None
     users: Index
@@ -52,7 +56,7 @@ class Trend(NamedTuple):
         return int(sum(each.nbytes for each in self if each is not None))
 
     @classmethod
-    def chosen(cls, kernel: OnPool, users: Index, arms: Index, counts: Array, most: int) -> Self:
+    def chosen(cls, kernel: OnPool | InputsKernel, users: Index, arms: Any, counts: Array, most: int) -> Self:
         """Returns the features that account for most of the kernel where the data are.
 
         Args:
@@ -63,18 +67,21 @@ class Trend(NamedTuple):
             most: How many features.
         """
         user_values, user_modes = _user_modes(kernel, users, counts)
-        arm_values, inducing, arm_map = _arm_modes(kernel, arms, counts)
+        if isinstance(kernel, InputsKernel):
+            arm_values, inducing, arm_map = _input_modes(kernel, arms, counts)
+        else:
+            arm_values, inducing, arm_map = _arm_modes(kernel, arms, counts)
         products = np.multiply.outer(user_values, arm_values).ravel()
         best = np.argsort(-products, kind="stable")[:most]
         best = best[products[best] > LEAST_SHARE * products.max(initial=0.0)]
         i, j = np.unravel_index(best, (len(user_values), len(arm_values)))
         modes = None
-        if kernel.n_arms <= MOST_TABLED:
+        if isinstance(kernel, OnPool) and kernel.n_arms <= MOST_TABLED:
             modes = kernel.arm_cross(np.arange(kernel.n_arms), inducing) @ arm_map
         return cls(user_modes, inducing, arm_map, modes, np.asarray(i, np.intp), np.asarray(j, np.intp))
 
 
-def _user_modes(kernel: OnPool, users: Index, counts: Array) -> tuple[Array, Array]:
+def _user_modes(kernel: OnPool | InputsKernel, users: Index, counts: Array) -> tuple[Array, Array]:
     """Returns eigenvalues of the users' covariance, weighted by their rewards, and their eigenfunctions at all users.
 
     Where no matrix over users is to be had, the one mode is what all users have in common.
@@ -105,6 +112,45 @@ def _arm_modes(kernel: OnPool, arms: Index, counts: Array) -> tuple[Array, Index
         weights = np.maximum(weights[inducing], 1 / n_arms)
     values, functions = _modes(kernel.arm_cross(inducing, inducing), weights)
     return values, inducing, functions
+
+
+def _input_modes(kernel: InputsKernel, inputs: Array, counts: Array) -> tuple[Array, Any, Array]:
+    """Returns eigenvalues of the kernel over inputs seen, inducing inputs, and the map to the eigenfunctions.
+
+    With L L' the kernel of the inducing inputs, the functions k(., inducing) L'^-1 are orthonormal in the RKHS. Turned
+    by the eigenvectors of their second moments over the inputs seen, they are those that account for most variance.
+    """
+    spaced = np.unique(np.linspace(0, len(inputs) - 1, INPUTS_LOOKED_AT).astype(np.intp))
+    seen, weights = inputs[spaced], counts[spaced] / counts[spaced].sum()
+    places = inducing_places(kernel, seen, MOST_INDUCING)
+    inducing = seen[places]
+    cross = kernel.arm_cross(inducing, seen)
+    factor = cholesky(cross[:, places] + LEAST_SHARE * np.diag(kernel.arm_diag(inducing)), JitterLog())
+    half = solve_lower(factor, cross)
+    values, vectors = np.linalg.eigh((half * weights) @ half.T)
+    values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
+    return values, inducing, np.asarray(solve_lower(factor, np.eye(len(factor))).T @ vectors)
+
+
+def inducing_places(kernel: InputsKernel, inputs: Array, most: int) -> Index:
+    """Returns the inputs to condition on, one after another that of the largest variance given those before it.
+
+    This is a Cholesky factorisation with pivots; it ends where less than `INDUCING_SHARE` of the largest variance is
+    left anywhere.
+    """
+    left = kernel.arm_diag(inputs).copy()
+    least, size = INDUCING_SHARE * float(left.max()), min(most, len(inputs))
+    columns, places = np.empty((size, len(inputs))), list[int]()
+    for step in range(size):
+        place = int(np.argmax(left))
+        if left[place] <= least:
+            break
+        known = columns[:step, place] @ columns[:step]
+        columns[step] = (kernel.arm_cross(inputs, inputs[place : place + 1])[:, 0] - known) / np.sqrt(left[place])
+        left -= columns[step] ** 2
+        left[place] = 0.0
+        places.append(place)
+    return np.array(places, dtype=np.intp)
 
 
 def _modes(cov: Array, weights: Array) -> tuple[Array, Array]:

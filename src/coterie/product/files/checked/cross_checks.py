@@ -5,9 +5,11 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import LARGEST_REWARD
+from coterie.kernels.joint import vector_key
 from coterie.models.agreement import gap_of_rows
 from coterie.models.choose import LARGE_ENGINES, default_options
 from coterie.policies.auto.fits import FitSchedule
+from coterie.product.decisions import GUEST
 from coterie.product.learned import Memory
 
 SAME = 1e-7  # of the largest reward
@@ -48,6 +50,8 @@ def _check_decisions(saved: dict[str, Any]) -> None:
     (numbers, users, arms), (settled, events) = arrays["pending"].T, arrays["settled"].T
     _check(np.all(np.diff(numbers) > 0), "its pending decisions are not in order")
     _check(np.all(users < len(saved["users"])) and np.all(arms < len(saved["arms"])), "a pending decision is of nobody")
+    _check(np.all(users >= 0) and np.all(numbers >= 0), "a pending decision is of nobody")
+    _check_guests(saved)
     known = np.concatenate([numbers, settled])
     _check(np.all(known < made) and len(np.unique(known)) == len(known), "its decisions are not numbered once each")
     _check(len(np.unique(events)) == len(events), "two of its decisions have one reward")
@@ -55,6 +59,15 @@ def _check_decisions(saved: dict[str, Any]) -> None:
     _check(max(len(numbers), len(settled)) <= most, "it remembers more decisions than it may")
     never = saved["settings"]["expire_after"] is None
     _check(not never or not np.any(arrays["pending_made_at"]), "decisions that never expire have a time")
+
+
+def _check_guests(saved: dict[str, Any]) -> None:
+    """Raises unless just the arms that are not of the pool have an id of their own."""
+    arrays, inputs = saved["arrays"], saved.get("inputs") or {}
+    events, pending = arrays["event_arms"], arrays["pending"]
+    without = set(np.flatnonzero(events == GUEST).tolist()), set(pending[pending[:, 2] == GUEST, 0].tolist())
+    named = ({each for each, _ in inputs.get(f"{name}_guests", ())} for name in ("event", "pending"))
+    _check(without == tuple(named), "an arm that is not of its pool has no id")
 
 
 def _check_belief(saved: dict[str, Any]) -> None:
@@ -89,7 +102,10 @@ def _check_history(saved: dict[str, Any]) -> None:
     weights = _weights(saved, wanted["n_observations"])
     first = len(arrays["event_rewards"]) - len(weights)
     users, arms, rewards = (arrays[f"event_{name}"][first:] for name in ("users", "arms", "rewards"))
-    place = _places(wanted, users, arms, len(saved["arms"]))
+    if "event_inputs" in arrays:
+        place = _input_places(wanted, users, arrays["event_inputs"][first:])
+    else:
+        place = _places(wanted, users, arms, len(saved["arms"]))
     largest = float(np.abs(wanted["means"]).max(initial=0.0))
     _check(wanted.get("largest", largest) >= largest, "its largest reward is not the largest")
     wanted["means"] = wanted["means"] + centre  # compared as they came, to whose digits they are known
@@ -116,6 +132,15 @@ def _places(history: dict[str, Any], users: Any, arms: Any, n_arms: int) -> Any:
     same = np.array_equal(np.unique(asked), held[order])
     _check(same, "its belief is of other pairs, or has one twice")
     return order[place]
+
+
+def _input_places(history: dict[str, Any], users: Any, inputs: Any) -> Any:
+    """Returns what `_places` does, of pairs of user and input."""
+    held = [vector_key(*each) for each in zip(history["users"].tolist(), history["arms"], strict=True)]
+    asked = [vector_key(*each) for each in zip(users.tolist(), inputs, strict=True)]
+    rows = {key: row for row, key in enumerate(held)}
+    _check(len(rows) == len(held) and set(asked) == set(held), "its belief is of other pairs, or has one twice")
+    return np.array([rows[key] for key in asked], dtype=np.intp)
 
 
 def _pairs(history: dict[str, Any]) -> list[tuple[int, int]]:

@@ -92,6 +92,15 @@ def one_of(*names: str) -> Kind:
     return value_that(lambda value, _: isinstance(value, str) and value in names, f"one of {', '.join(names)}")
 
 
+def any_plain(value: Any, where: str, held: Held) -> Any:
+    """Returns plain values in tables and lists of any depth that JSON has: what reads them checks them."""
+    if isinstance(value, dict):
+        return {name: any_plain(each, f"{where}/{name}", held) for name, each in value.items()}
+    if isinstance(value, list):
+        return [any_plain(each, where, held) for each in value]
+    return plain(str, int, float, bool, type(None))(value, where, held)
+
+
 def maybe(kind: Kind) -> Kind:
     """Returns the kind of None, or of what else it says."""
     return lambda value, where, held: None if value is None else kind(value, where, held)

@@ -9,9 +9,10 @@ from typing import Any
 
 from coterie.algebra.panels import PANEL
 from coterie.contracts import LARGEST_REWARD
+from coterie.kernels.schema import KINDS
 from coterie.models.choose import OPTIONS as ENGINES_OPTIONS
 from coterie.policies.auto.auto_policy import LIKELIHOODS
-from coterie.policies.auto.parts import Hyper
+from coterie.policies.auto.hyper import Hyper, InputHyper
 from coterie.policies.factory.engine_choice import FEATURE_OPTIONS
 from coterie.policies.factory.registry import OPTION_NAMES
 from coterie.product.bandit_checks import LONGEST_WAIT, PENDING, REWARDS
@@ -22,6 +23,7 @@ from coterie.product.files.checked.kinds import (
     Kind,
     Table,
     Values,
+    any_plain,
     either,
     list_of,
     maybe,
@@ -45,6 +47,12 @@ def numbers(*shape: str | int | None, **rules: Any) -> Values:
     return Values(FLOATS, shape, **rules)
 
 
+def arms_of(size: str) -> Kind:
+    """Returns an array of rows of arms; or of inputs, a row of numbers each, where arms have contexts."""
+    rows, inputs = rows_of("arms", size), numbers(size, "inputs")
+    return lambda value, where, held: (inputs if "inputs" in held.sizes else rows)(value, where, held)
+
+
 def rows_of(what: str, *shape: str, **rules: Any) -> Values:
     """Returns an array of rows of users, arms, ..."""
     return Values(WHOLES, shape, least=0, below=what, **rules)
@@ -52,9 +60,12 @@ def rows_of(what: str, *shape: str, **rules: Any) -> Values:
 
 # What the bandit was made with
 
-OPTIONS: dict[str, Kind] = {name: PLAIN for name in OPTION_NAMES if name not in ("graph", "arms", "seed", "likelihood")}
+OPTIONS: dict[str, Kind] = {
+    name: PLAIN for name in OPTION_NAMES if name not in ("graph", "arms", "seed", "likelihood", "users")
+}
 ENGINE_OPTIONS = {"memory_limit", *FEATURE_OPTIONS, *(name for names in ENGINES_OPTIONS.values() for name in names)}
 GONE: Table = {"keeps_common": FLAG}  # an option of "sparse" while it had a common part
+OPTIONS |= {"context_schema": any_plain, "request_features": maybe(list_of(TEXT))}
 OPTIONS["engine_options"] = maybe(table_of({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
 SETTINGS = table_of(
     {
@@ -77,7 +88,7 @@ HISTORY = table_of(
     {
         "n_observations": whole(),
         "users": rows_of("users", "rows"),
-        "arms": rows_of("arms", "rows"),
+        "arms": arms_of("rows"),
         "counts": numbers("rows", least=5e-324),
         "means": numbers("rows"),
         "scatters": numbers("rows", least=0),
@@ -105,7 +116,7 @@ FACTOR = table_of(
 SCORED = table_of(
     {
         "user": whole(0, "users"),
-        "arms": rows_of("arms", "scored"),
+        "arms": arms_of("scored"),
         "solved": numbers("scored", "factored"),
         "mean": numbers("scored"),
         "variance": numbers("scored", least=0),
@@ -114,7 +125,7 @@ SCORED = table_of(
 EXACT: Table = {
     "factor": FACTOR,
     "users": rows_of("users", "factored"),
-    "arms": maybe(rows_of("arms", "factored")),
+    "arms": maybe(arms_of("factored")),
     "whitened": numbers("factored"),
     "scored": maybe(SCORED),
 }
@@ -165,7 +176,7 @@ LOCAL: Table = {
 }
 DENSE: Table = {
     "users": rows_of("users", "remembered"),
-    "arms": rows_of("arms", "remembered"),
+    "arms": arms_of("remembered"),
     "rewards": numbers("remembered"),
     "weights": numbers("remembered", least=5e-324),
 }
@@ -252,7 +263,26 @@ MODEL = tagged(
 
 # What a policy has learned besides
 
-HYPER = table_of(dict.fromkeys(Hyper._fields, real(-1000, 700)))  # logarithms
+
+def _later_arms(value: Any, where: str, held: Held) -> Any:
+    """Returns the arms of rewards that came after a fit started: rows, or inputs."""
+    kind = list_of(list_of(real(), "inputs"), "later") if "inputs" in held.sizes else list_of(whole(0, "arms"), "later")
+    return kind(value, where, held)
+
+
+CONTEXT_FIELD = table_of(
+    {
+        "name": TEXT,
+        "kind": one_of(*KINDS),
+        "categories": list_of(TEXT),
+        "is_open": FLAG,
+        "default": PLAIN,
+        "n_unknown": whole(),
+    }
+)
+SCHEMA = table_of({"fields": list_of(CONTEXT_FIELD), "is_named": FLAG})
+LOGARITHM = real(-1000, 700)
+HYPER = either(dict.fromkeys(Hyper._fields, LOGARITHM), dict.fromkeys(InputHyper._fields, LOGARITHM))
 FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
 PENDING_FIT = table_of(
     {
@@ -264,7 +294,7 @@ PENDING_FIT = table_of(
         "later": table_of(
             {
                 "users": list_of(whole(0, "users"), "later"),
-                "arms": list_of(whole(0, "arms"), "later"),
+                "arms": _later_arms,
                 "values": list_of(real(), "later"),
             }
         ),
@@ -287,11 +317,22 @@ BELIEF = table_of(
         "begun": maybe(PENDING_FIT),
         "scale": real(0),
         "begun_at": whole(),
+        "scaling": table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled"))),
+        "schema": SCHEMA,
     },
 )
 
 # The whole
 
+FEATURES_OF_USERS = list_of(any_plain, "users")
+INPUTS = table_of(
+    {"has_features": FLAG},
+    {
+        "user_features": maybe(FEATURES_OF_USERS),
+        "event_guests": list_of(row_of(whole(), ID)),
+        "pending_guests": list_of(row_of(whole(), ID)),
+    },
+)
 STATE = table_of(
     {
         "settings": SETTINGS,
@@ -306,6 +347,7 @@ STATE = table_of(
         "stale": whole(),
         "journal": maybe(row_of(TEXT, whole())),
         "belief": maybe(BELIEF),
+        "inputs": INPUTS,
     },
 )
 ARRAYS: Table = {
@@ -322,6 +364,17 @@ ARRAYS: Table = {
 }
 
 
+# An arm of one request only has the row -1.
+GUEST_ARRAYS: Table = {
+    "event_arms": Values(WHOLES, ("events",), least=-1, below="arms"),
+    "pending": Values(WHOLES, ("waiting", 3), least=-1),
+}
+INPUT_ARRAYS: Table = {
+    "event_inputs": numbers("events", "inputs"),
+    "pending_inputs": numbers("waiting", "inputs"),
+}
+
+
 def is_of_another_kernel(state: dict[str, Any]) -> bool:
     """Returns whether a belief is of version 0.1 with learned hyperparameters, which meant something else there."""
     belief = state.get("belief")
@@ -335,7 +388,9 @@ def read_saved(state: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
         arrays = {name: array for name, array in arrays.items() if name in ARRAYS}
     held = Held(arrays)
     out: dict[str, Any] = STATE({**state, "belief": None}, "its state", held)
-    out["arrays"] = {name: kind({"array": name}, f"its {name}", held) for name, kind in ARRAYS.items()}
+    has_inputs = "event_inputs" in arrays
+    kinds: Table = {**ARRAYS, **GUEST_ARRAYS, **INPUT_ARRAYS} if has_inputs else ARRAYS
+    out["arrays"] = {name: kind({"array": name}, f"its {name}", held) for name, kind in kinds.items()}
     out["belief"] = maybe(BELIEF)(state.get("belief"), "its belief", held)
     if set(arrays) - held.used:
         raise ValueError(f"nobody knows its arrays {sorted(set(arrays) - held.used)!r:.200}")
