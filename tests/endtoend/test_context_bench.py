@@ -396,6 +396,11 @@ def test_ours_is_one_user_with_classes_as_arms(fake_bandits: list[FakeBandit]) -
     assert sum(call[2] for call in bandit.calls[1::2]) == 4
 
 
+@pytest.mark.parametrize("data", [SMALL, mixed(20)], ids=lambda data: data.name)
+def test_a_real_bandit_plays(data: Labelled) -> None:
+    assert play(ours.OURS, data, 0).rounds == data.n_rows
+
+
 @pytest.mark.parametrize(
     ("name", "n_bandits", "n_users"),
     [
