@@ -17,10 +17,10 @@ from typing import NamedTuple, Self
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import LEAST_SPREAD, Array
 from coterie.errors import DimensionError
 from coterie.kernels.arithmetic import ArmKernel, FloatArray
-from coterie.kernels.joint import FreeKernel
+from coterie.kernels.joint import FreeKernel, OnVectors
 
 
 class InputLayout(NamedTuple):
@@ -88,7 +88,7 @@ class InputScaling(NamedTuple):
             return cls((0.0,) * rows.shape[1], (0.0,) * rows.shape[1])
         about = rows - rows[0]  # exact, however far from zero the numbers lie
         size = np.abs(about).max(axis=0)
-        varies = size > 1e-14 * np.abs(rows).max(axis=0)
+        varies = size > np.maximum(1e-14 * np.abs(rows).max(axis=0), LEAST_SPREAD)
         unit = np.where(varies, size, 1.0)
         scaled = about / unit  # first, or squares of large and small numbers would be none
         centre = scaled.mean(axis=0)
@@ -252,15 +252,26 @@ class InputKernel(ArmKernel):
         return replace(self, variance=self.variance * variance)
 
 
-class InputsKernel(FreeKernel):
-    """The joint kernel of users and inputs: arms are rows of numbers, which a context is part of."""
+class OnInputs(OnVectors):
+    """A joint kernel whose arms are inputs."""
 
+    has_inputs = True
     arm_kernel: InputKernel
 
     @property
     def dimension(self) -> int:
         """How many columns an input has."""
         return self.arm_kernel.dimension
+
+    def no_arms(self) -> Array:
+        """Returns a table of no inputs."""
+        return np.empty((0, self.dimension))
+
+
+class InputsKernel(OnInputs, FreeKernel):
+    """The joint kernel of users and inputs: arms are rows of numbers, which a context is part of."""
+
+    arm_kernel: InputKernel
 
     def with_user_cov(self, user_cov: Array) -> "InputsKernel":
         """Returns the same kernel with other user covariances."""

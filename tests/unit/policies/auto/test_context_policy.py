@@ -324,7 +324,7 @@ def test_the_row_that_is_kept_is_a_copy() -> None:
 
 def test_options_that_do_not_go_together_are_refused() -> None:
     arms = POOLS["none"]
-    with pytest.raises(ParameterError, match="contexts, or features of users, were given to 'lk-gp-ucb'"):
+    with pytest.raises(ParameterError, match="contexts, places or features of users were given to 'lk-gp-ucb'"):
         ct.make_policy("lk-gp-ucb", graph=GRAPH, arms=arms, context_schema=SCHEMA)
     with pytest.raises(ParameterError, match="with likelihood 'bernoulli'"):
         ct.make_policy("auto-ucb", graph=GRAPH, arms=arms, context_schema=SCHEMA, likelihood="bernoulli")

@@ -18,6 +18,7 @@ The trend is chosen by the reward that makes more rows than are near, and by eve
 new model beside the decisions, so that its trend follows the rewards at no cost to a call.
 """
 
+from contextlib import suppress
 from functools import partial
 from math import inf, log
 from typing import Any, NamedTuple
@@ -28,8 +29,8 @@ from scipy.linalg import blas, lapack
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
 from coterie.contracts import Array, Index
-from coterie.errors import FactorisationError
-from coterie.kernels.inputs import InputsKernel
+from coterie.errors import FactorisationError, NumericalError
+from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import JointKernel, OnPool
 from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
@@ -95,7 +96,7 @@ class LocalModel(ConditionedModel):
     engine = "local"
     mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
-    kernel: OnPool | InputsKernel
+    kernel: OnPool | OnInputs
 
     def __init__(
         self,
@@ -106,7 +107,7 @@ class LocalModel(ConditionedModel):
         trend_features: int = FEATURES,
     ) -> None:
         super().__init__(require_arms(kernel, self.engine), noise_var=noise_var)
-        by_default = NEAR_INPUTS if isinstance(kernel, InputsKernel) else NEAR
+        by_default = NEAR_INPUTS if kernel.has_inputs else NEAR
         self.near_rows, self.trend_features = by_default if near_rows is None else near_rows, trend_features
         self._reset()
 
@@ -137,15 +138,10 @@ class LocalModel(ConditionedModel):
         self._trend: Trend | None = None
         self._chosen_for = np.zeros(0)  # the counts of the rows that the trend was chosen for
         self._cov, self._mean = np.zeros((0, 0)), np.zeros(0)
-        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(self._no_arms())
+        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(self.kernel.no_arms())
         self._counts, self._means = GrowingArray(np.empty(0)), GrowingArray(np.empty(0))
         self._rows_of: dict[int, list[int]] = {}
         self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
-
-    def _no_arms(self) -> Any:
-        """Returns an array of no arms, in the form that the kernel indexes by."""
-        kernel = self.kernel
-        return np.empty((0, kernel.dimension)) if isinstance(kernel, InputsKernel) else np.empty(0, dtype=np.intp)
 
     def _detach(self) -> None:
         self._reset()
@@ -156,8 +152,12 @@ class LocalModel(ConditionedModel):
         self._reset()
         self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
         self._info_gain, self._log_likelihood = self._sums(
-            *(self._choose_trend() if self._users.size > self.near_rows else self._all_together())
+            *(self._choose_trend() if self._has_many_rows() else self._all_together())
         )
+
+    def _has_many_rows(self) -> bool:
+        """Returns whether there are more rows than are near, or of more users."""
+        return self._users.size > self.near_rows or len(self._rows_of) > self.kernel.most_together
 
     def _sums(self, log_det: float, quadratic: float) -> tuple[float, float]:
         """Returns information gain and log evidence from those of the rows' means."""
@@ -224,9 +224,17 @@ class LocalModel(ConditionedModel):
         modes = trend.arm_modes
         of_arms = self.kernel.arm_cross(arms, trend.inducing) @ trend.arm_map if modes is None else modes.take(arms, 0)
         out = of_arms.take(trend.arms, axis=1)
-        shared = len(trend.user_modes) == 1
-        out *= trend.user_modes[0 if shared else users].take(trend.users, axis=-1)
+        out *= self._user_modes(trend, users).take(trend.users, axis=-1)
         return np.asarray(out)
+
+    def _user_modes(self, trend: Trend, users: Any) -> Array:
+        """Returns the modes of users, or of one."""
+        if trend.user_modes is None:
+            shared = self.kernel.shared_features(users)
+            assert shared is not None
+            assert trend.user_map is not None
+            return np.asarray(shared @ trend.user_map)
+        return np.asarray(trend.user_modes[0 if len(trend.user_modes) == 1 else users])
 
     def _features_of(self, rows: Index) -> Array:
         """Returns the trend's features of some rows."""
@@ -274,8 +282,11 @@ class LocalModel(ConditionedModel):
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
         self._follow_history(user, arm, known)
-        if self._trend is None and self._users.size > self.near_rows:
+        if self._trend is None and self._has_many_rows():
             self._take(self._fresh())  # or raises: a belief with a trend is another belief
+        elif self._trend is None and not self.kernel.has_user_cov:  # a neighbourhood does not know all rows
+            with suppress(NumericalError):
+                self._info_gain, self._log_likelihood = self._sums(*self._all_together())
 
     def _follow_history(self, user: int, arm: Any, known: int | None) -> None:
         """Takes over the row that has just changed."""
@@ -393,9 +404,9 @@ class LocalModel(ConditionedModel):
 
         With the rows come the prior covariance among them, that with the arms, and the user's variance.
         """
-        has_contexts = isinstance(self.kernel, InputsKernel)
+        has_contexts = self.kernel.has_inputs
         most = INPUTS_LOOKED_AT if has_contexts else LOOKED_AT * self.near_rows
-        around = self.kernel.neighbourhood(user, self._n_rows, most)
+        around = self.kernel.neighbourhood(user, self._n_rows, most, self._rows_of)
         theirs: list[int] = []
         places: list[int] = []
         for place, other in enumerate(around.users.tolist()):

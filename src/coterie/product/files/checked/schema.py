@@ -54,11 +54,11 @@ def arms_of(size: str) -> Kind:
     """Returns an array of rows of arms; or of inputs, a row of numbers each, where arms have contexts."""
     rows, inputs = rows_of("arms", size), numbers(size, "inputs")
 
-    def kind(value: Any, where: str, held: Held) -> Any:
-        # Where nothing has come yet, nothing says how wide an input is.
-        return (inputs if "inputs" in held.sizes and not held.is_empty(value) else rows)(value, where, held)
+    def read(value: Any, where: str, held: Held) -> Any:
+        has_inputs = "inputs" in held.sizes and not held.is_empty(value)  # no arms have no columns
+        return (inputs if has_inputs else rows)(value, where, held)
 
-    return kind
+    return read
 
 
 def rows_of(what: str, *shape: str, **rules: Any) -> Values:
@@ -297,6 +297,7 @@ CONTEXT_FIELD = table_of(
     }
 )
 SCHEMA = table_of({"fields": list_of(CONTEXT_FIELD), "is_named": FLAG})
+SCALING = table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled")))
 LOGARITHM = real(-1000, 700)
 HYPER = either(dict.fromkeys(Hyper._fields, LOGARITHM), dict.fromkeys(InputHyper._fields, LOGARITHM))
 FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
@@ -315,7 +316,8 @@ PENDING_FIT = table_of(
             },
             {"weights": list_of(real(LEAST_EXAMINED**2, 1), "later")},
         ),
-    }
+    },
+    {"scaling": SCALING},
 )
 BELIEF = table_of(
     {"n_decisions": whole(), "refused": TEXT},
@@ -334,7 +336,7 @@ BELIEF = table_of(
         "begun": maybe(PENDING_FIT),
         "scale": real(0),
         "begun_at": whole(),
-        "scaling": table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled"))),
+        "scaling": SCALING,
         "schema": SCHEMA,
     },
 )
