@@ -174,7 +174,8 @@ class InputKernel(ArmKernel):
         return self.prepared_cross(self.prepared(X), self.prepared(Z))
 
     def _diag(self, X: FloatArray) -> FloatArray:
-        return self.prepared_diag(self.prepared(X))
+        arms, numbers = (self.scaled(X, columns) for columns in (self.layout.of_arm, self.layout.of_numbers))
+        return self._variances(np.einsum("ij,ij->i", arms, arms), np.einsum("ij,ij->i", numbers, numbers))
 
     def prepared(self, X: FloatArray) -> FloatArray:
         """Returns inputs as `prepared_cross` takes them: numbers in length-scales, and half of their sum of squares."""
@@ -188,6 +189,8 @@ class InputKernel(ArmKernel):
 
     def prepared_cross(self, P: FloatArray, Q: FloatArray) -> FloatArray:
         """Returns k(x, z) for prepared inputs. O(n m d), less where all rows of one table have the same context."""
+        if len(P) > len(Q):  # loops are long along the second table
+            return self.prepared_cross(Q, P).T
         if not self.layout.numbers + self.layout.categories:
             out = self._arms(P, Q)
             out += self.level
@@ -209,16 +212,19 @@ class InputKernel(ArmKernel):
 
     def prepared_diag(self, P: FloatArray) -> FloatArray:
         """Returns k(x, x) for prepared inputs."""
-        layout, places, linear = self.layout, self._places, self.linear_share
-        arm = np.ones(len(P))
-        if layout.features:
-            arm = (1 - linear) + (2 * linear * self.lengthscale**2 / self.n_features) * P[:, places.arm_half]
+        layout, places, none = self.layout, self._places, np.zeros(len(P))
+        arms = 2 * self.lengthscale**2 * P[:, places.arm_half] if layout.features else none
+        numbers = 2 * self.context.number_scale**2 * P[:, places.number_half] if layout.numbers else none
+        return self._variances(arms, numbers)
+
+    def _variances(self, arms: FloatArray, numbers: FloatArray) -> FloatArray:
+        """Returns k(x, x) from the sums of squares of arms' features and of contexts' numbers."""
+        layout, linear = self.layout, self.linear_share
+        arm = (1 - linear) + linear / self.n_features * arms if layout.features else np.ones(len(arms))
         if not layout.numbers + layout.categories:
             return np.asarray(self.variance * (arm + self.level))
-        linear, context = self.context.linear_share, np.full(len(P), float(layout.categories))
-        if layout.numbers:
-            context += 2 * self.context.number_scale**2 * P[:, places.number_half]
-        context = (1 - linear) + linear / self.n_context_features * context
+        linear = self.context.linear_share
+        context = (1 - linear) + linear / self.n_context_features * (numbers + layout.categories)
         return np.asarray(
             self.variance * (arm * (1 + self.interaction * context) + self.context_share * context + self.level)
         )

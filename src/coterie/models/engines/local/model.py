@@ -22,7 +22,7 @@ from array import array
 from contextlib import suppress
 from functools import partial
 from math import inf, log
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -100,6 +100,7 @@ class LocalModel(ConditionedModel):
     engine = "local"
     mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
+    most_recent: ClassVar[int] = RECENT
     kernel: OnPool | OnInputs
 
     def __init__(
@@ -226,7 +227,7 @@ class LocalModel(ConditionedModel):
         self._trend = trend = Trend.chosen(self.kernel, users[first], arms[first], counts, self.trend_features)
         self._chosen_for = counts
         if self.kernel.has_inputs:
-            self._recent = RecentRows(trend.size, RECENT)
+            self._recent = RecentRows(trend.size, self.most_recent)
             for start in range(0, len(counts), BLOCK):  # so many at a time, since a product's rounding goes by its size
                 rows = slice(start, min(start + BLOCK, len(counts)))
                 self._recent.extend(self._features(users[rows], arms[rows]))
@@ -266,7 +267,7 @@ class LocalModel(ConditionedModel):
         old = rows < recent.first
         if not old.any():
             return recent.take(rows)
-        out = np.empty((len(rows), self._cov.shape[1]))
+        out = np.empty((len(rows), recent.width))
         out[~old] = recent.take(rows[~old])
         out[old] = self._features(self._users.values.take(rows[old]), self._arms.values.take(rows[old], axis=0))
         return out
@@ -441,17 +442,25 @@ class LocalModel(ConditionedModel):
         most = INPUTS_LOOKED_AT if kernel.has_inputs else LOOKED_AT * self.near_rows
         around = kernel.neighbourhood(user, self._n_rows, most, self._rows_of)
         rows, at = self._looked_at(around.users, most)
-        cross = kernel.prepared_cross(self._arms.values.take(rows, axis=0), arms)
+        cross = kernel.prepared_cross(self._arms_of(rows), arms)
         cross *= around.cov.take(at)[:, None]
         if len(rows) > self.near_rows:
             nearest = self._most_alike(np.abs(cross).max(axis=1), at)
             rows, at, cross = rows[nearest], at[nearest], cross[nearest]
-        who, at = np.unique(at, return_inverse=True)
         near_arms = self._arms.values.take(rows, axis=0)
         gram = kernel.prepared_cross(near_arms, near_arms)
-        among = around.among(who)
-        gram *= among if len(who) == 1 else among.take(at, axis=0).take(at, axis=1)
+        if len(around.users) == 1:
+            gram *= around.cov[0]
+        else:
+            who, at = np.unique(at, return_inverse=True)
+            gram *= around.among(who).take(at, axis=0).take(at, axis=1)
         return rows, gram, cross, float(around.cov[0])
+
+    def _arms_of(self, rows: Index) -> Any:
+        """Returns the arms of some rows; those of rows that follow one another are not copied."""
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
+            return self._arms.values[rows[0] : rows[-1] + 1]
+        return self._arms.values.take(rows, axis=0)
 
     def _looked_at(self, users: Index, most: int) -> tuple[Index, Index]:
         """Returns the latest rows of some users, one user after another until there are enough, and whose they are."""

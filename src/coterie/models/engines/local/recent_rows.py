@@ -33,6 +33,11 @@ class RecentRows:
         self._room = np.empty((0, width))
 
     @property
+    def width(self) -> int:
+        """How many numbers a row has."""
+        return int(self._room.shape[1])
+
+    @property
     def first(self) -> int:
         """The first row that is kept."""
         return max(self.n_rows - self._most, 0)

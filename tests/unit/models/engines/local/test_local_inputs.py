@@ -135,6 +135,26 @@ def test_a_restored_one_is_the_same_to_the_bit(arms: str, size: int) -> None:
     np.testing.assert_array_equal(model.predict(1, asked), again.predict(1, asked))
 
 
+class Forgetful(LocalModel):
+    """Keeps the features of few rows: a short history has rows that they are computed again for."""
+
+    most_recent = 25
+
+
+@every_layout
+def test_features_that_are_not_kept_are_computed_again(arms: str) -> None:
+    models = [made(kernel_of(arms), noise_var=0.2, near_rows=40, trend_features=30) for made in (LocalModel, Forgetful)]
+    taught(models, arms, 150)
+    asked = inputs_of(arms, 10, seed=9)
+    for user in range(6):
+        np.testing.assert_allclose(models[0].predict(user, asked), models[1].predict(user, asked), atol=1e-9)
+    assert models[1].nbytes < models[0].nbytes
+    again = Forgetful.restored(deepcopy(models[1].state()), models[1].kernel)
+    taught([models[1], again], arms, 30, seed=5)
+    for user in range(6):
+        np.testing.assert_array_equal(models[1].predict(user, asked), again.predict(user, asked))
+
+
 @every_layout
 def test_rewards_one_by_one_are_as_the_same_ones_at_once(arms: str) -> None:
     """Where the trend is the same one, up to the rounding that one-by-one updates of it pile up."""
