@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array, Index
-from coterie.errors import ContextError, DimensionError
+from coterie.errors import ContextError, DimensionError, listed
 from coterie.kernels.inputs import InputLayout
 from coterie.kernels.pool import ArmPool, as_rows, check_range
 from coterie.kernels.schema import ContextSchema
@@ -73,7 +73,7 @@ class InputSpace:
     def with_arm(self, row: Array, arm: int) -> Array:
         """Returns an input with the features that an arm of the pool has."""
         own = self.of_arms(np.array([arm]))[0]
-        return np.concatenate([own, row[len(own) :]])
+        return np.concatenate([own, row[len(own) :]]) + 0.0
 
     def at_place(self, rows: Array, place: int) -> Array:
         """Returns inputs at a place of a slate, from 1, where places count.
@@ -96,8 +96,15 @@ class InputSpace:
             of_arms: The columns of the arms.
             context: The row of the context.
             of_request: The features that the request gives, a row for each arm.
+
+        Raises:
+            ContextError: If there are such features and they are not given.
         """
+        if of_request is None and self.request_features:
+            what = "candidates are ids, without features of the request"
+            rule = f"each has {listed(self.request_features, 20)}"
+            raise ContextError(what, rule, 'Pass a mapping, such as {"arm": {"price": 2.0}}')
         parts = [of_arms, np.broadcast_to(context, (len(of_arms), len(context)))]
         if of_request is not None:
             parts.insert(1, of_request)
-        return np.concatenate(parts, axis=1)
+        return np.concatenate(parts, axis=1) + 0.0  # zero has one sign, or the same input would have two keys

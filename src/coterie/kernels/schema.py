@@ -40,9 +40,9 @@ class ContextField(NamedTuple):
     def checked(self, value: Any) -> float | str:
         """Returns a value as a number or a category, or raises if it is neither, or not of this kind."""
         if self.kind == CATEGORY:
-            if isinstance(value, str):
+            if isinstance(value, str) and _can_be_kept(value):
                 return value
-            raise self._odd(value, "it is a category, which is a text")
+            raise self._odd(value, "it is a category, which is a text of whole characters")
         flag = isinstance(value, bool | np.bool_)
         if self.kind == FLAG:
             if flag:
@@ -54,7 +54,7 @@ class ContextField(NamedTuple):
         raise self._odd(value, rule)
 
     def _odd(self, value: Any, rule: str) -> ContextError:
-        return ContextError(f"{self.name!r} of the context is {value!r}", rule, "Mend it, or make another bandit")
+        return ContextError(f"{self.name!r} of the context is {value!r:.80}", rule, "Mend it, or make another bandit")
 
     def code_of(self, category: str) -> tuple[int, "ContextField"]:
         """Returns the code of a category, and this field after it has come."""
@@ -110,6 +110,8 @@ class ContextSchema:
         """Returns the schema of the first context: texts are categories, of which more may come."""
         if not isinstance(context, Mapping):
             return cls.of(len(_numbers(context)))
+        if not context:
+            raise ContextError("the context is empty", "the first one says which names there are", "Name what it holds")
         fields = []
         for name, value in context.items():
             kind = NUMBER
@@ -193,7 +195,8 @@ class ContextSchema:
                 )
         out = []
         for field in self.fields:
-            value = given.get(field.name, field.default)
+            value = given.get(field.name)
+            value = field.default if value is None else value
             if value is None:
                 rule = f"names without a default are in every context: {listed(self._required(), 20)}"
                 raise ContextError(
@@ -255,15 +258,30 @@ def _field(name: Any, given: Any) -> ContextField:
         raise ContextError(f"{name!r} of context_schema is {given!r}", SCHEMA_RULE, "Use one of these")
     is_open = kind == CATEGORY and not categories
     field = ContextField(_checked_name(name), kind, categories, is_open=is_open, default=default)
-    if default is not None:
-        field.checked(default)
-    return field
+    if default is None:
+        return field
+    checked = field.checked(default)
+    return field._replace(default=bool(checked) if kind == FLAG else checked)  # which JSON can hold, too
 
 
 def _checked_name(name: Any) -> str:
-    if isinstance(name, str) and name:
+    if isinstance(name, str) and name and _can_be_kept(name):
         return name
     raise ContextError(f"a name of the context is {name!r}", "names are texts that are not empty", "Use such a name")
+
+
+def _can_be_kept(text: str) -> bool:
+    """Returns whether a file can hold a text: not where it has half of a character.
+
+    Examples:
+        >>> _can_be_kept("phone"), _can_be_kept(chr(0xD800))
+        (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _numbers(context: Any) -> Array:

@@ -28,9 +28,10 @@ def user_rows(users: Iterable[UserId], table: Mapping[Any, Any]) -> Array:
     if missing:
         what, rule = f"users {listed(missing)} have no features", "every user of the graph has them, or none has"
         raise ContextError(what, rule, "Give them features")
-    schema, rows = ContextSchema.learned(table[ids[0]]), []
+    schema, rows = ContextSchema(), []
     for user in ids:
         try:
+            schema = schema if schema.fields else ContextSchema.learned(table[user])
             row, schema = schema.encoded(table[user])
         except ContextError as error:
             what = error.problem.replace("the context", f"the features of user {user!r}")

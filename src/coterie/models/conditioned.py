@@ -328,4 +328,5 @@ class ConditionedModel(Model):
         return mean, variance
 
     def _prior_variance_at_rows(self) -> Array:
-        return self.kernel.diag(self.history.user_array(), self.history.arm_array())
+        arms = self.history.arm_array() if len(self.history) else self.kernel.no_arms()
+        return self.kernel.diag(self.history.user_array(), arms)

@@ -27,7 +27,6 @@ from coterie.errors.checks import as_list, check_same, check_whole, checked_rewa
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
-from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import OnPool
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
@@ -620,7 +619,7 @@ def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: An
             "Make the model on this graph",
         )
     n_arms = getattr(model.kernel, "n_arms", None)
-    if not isinstance(model.kernel, InputsKernel) and n_arms != (len(arms) if arms else None):
+    if not model.kernel.has_inputs and n_arms != (len(arms) if arms else None):
         raise DimensionError(
             f"a model of {n_arms or 'no pool of'} arms with {arms!r}",
             "they are the same arms",

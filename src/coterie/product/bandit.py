@@ -12,7 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from coterie.contracts import ArmId, Index, UserId
+from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, ContextError, JournalError, ParameterError, RewardError, listed
 from coterie.errors.checks import as_list, check_whole, checked_binary, checked_reward
 from coterie.errors.renamed import warn_renamed
@@ -49,9 +49,9 @@ from coterie.product.changes import (
 from coterie.product.decisions import GUEST, Decision, Ledger, decision_number, decisions_of
 from coterie.product.files.atomic import checked_path
 from coterie.product.files.journal import Journal, Steady
-from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, with_arms, without_arms
-from coterie.product.inputs.candidates import no_request_features, read_candidates
+from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, plain_features, with_arms, without_arms
 from coterie.product.inputs.ids import check_ids
+from coterie.product.inputs.requests import Requests, Shown
 from coterie.product.inputs.rewards import first_context, read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
@@ -295,14 +295,10 @@ class Bandit:
                 row of numbers. The first one says what further ones hold, unless `context_schema` does.
             keep: Whether arms that are new join the pool; otherwise they are candidates of this decision only.
         """
-        learned = self._learned
-        row, (columns, shown, rows) = learned.policy.graph.index_of(user), self._shown(candidates, context, keep=keep)
-        learned.touched = True  # after all checks: a call that is refused changes nothing
-        if learned.stale and learned.needs_refreshing:
-            self._relearn()
-        if self._pending != "ignore":
-            learned.refresh_pending_model(self._ledger)
-        return self._decided(row, learned.policy.consider_rows(row, columns), columns, shown, rows)[1]
+        row, requests = self._learned.policy.graph.index_of(user), self._requests()
+        shown = self._shown(requests, candidates, context, keep=keep)
+        requests.take(self._change)  # after all checks: a call that is refused changes nothing
+        return self._decide(row, shown)
 
     @journalled
     def rank(
@@ -339,17 +335,19 @@ class Bandit:
         asked = asked if asked is None or isinstance(asked, Mapping) else as_list("candidates", asked)
         check_slate(k, len(self.arms) if asked is None else len(asked))
         examined_at(learned.examination, k)
-        columns, shown, rows = self._shown(asked, context, keep=keep)
+        requests = self._requests()
+        shown = self._shown(requests, asked, context, keep=keep)
+        requests.take(self._change)
         learned.touched = True
         if learned.stale and learned.needs_refreshing:
             self._relearn()
-        places, made = OpenPlaces(learned.policy, row, columns), []
+        places, made = OpenPlaces(learned.policy, row, shown.columns), []
         for _ in range(int(k)):
             if self._pending != "ignore":
                 learned.refresh_pending_model(self._ledger)
             left, examined = places.left, examined_at(learned.examination, places.place)
-            at_place, among = places.arms, [shown[position] for position in left.tolist()]
-            taken, decision = self._decided(row, places.consider(), at_place, among, rows[left], examined)
+            among = Shown(places.arms, [shown.ids[position] for position in left.tolist()], shown.rows[left])
+            taken, decision = self._decided(row, places.consider(), among, examined)
             places.take(taken)
             made.append(decision)
         return Slate(made, context)
@@ -368,23 +366,25 @@ class Bandit:
         if isinstance(candidates, Mapping):
             what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "all users choose among the same"
             raise CandidatesError(what, rule, "Pass a list of arms, or call decide for each user")
-        for user in asked:
-            self.graph.index_of(user)  # all are known before any decision is made
+        at = [self.graph.index_of(user) for user in asked]  # all are known before any decision is made
+        requests = self._requests()
         if contexts is not None or self._learned.policy.has_inputs:
             given = [None] * len(asked) if contexts is None else as_list("contexts", contexts)
             check_equally_many(users=asked, contexts=given)
             chosen = None if candidates is None else as_list("candidates", candidates)
-            return [self.decide(user, chosen, context) for user, context in zip(asked, given, strict=True)]
-        rows, shown, _ = self._shown(candidates)
+            each = [self._shown(requests, chosen, context) for context in given]
+            requests.take(self._change)
+            return [self._decide(row, shown) for row, shown in zip(at, each, strict=True)]
+        shown = self._shown(requests, candidates)
         self._learned.touched = True
         if self._learned.needs_refreshing:
             self._relearn()
-        batch = self._learned.policy.consider_many(asked, shown) if self._pending == "ignore" else None
+        batch = self._learned.policy.consider_many(asked, shown.ids) if self._pending == "ignore" else None
         if batch is None:
-            return [self.decide(user, shown) for user in asked]
-        columns, out = rows.tolist(), []
+            return [self.decide(user, shown.ids) for user in asked]
+        columns, out = shown.rows.tolist(), []
         policy, least = self._learned.policy, self._min_propensity
-        made = decisions_of(policy, batch, shown, draws=self._draws, min_propensity=least, seed=self._seed)
+        made = decisions_of(policy, batch, shown.ids, draws=self._draws, min_propensity=least, seed=self._seed)
         for row, place, decision in made:
             self._ledger.open(decision.id, user=row, arm=columns[place])
             out.append(decision)
@@ -421,15 +421,11 @@ class Bandit:
             context: That in which it came, as for `decide`.
             place: That of a slate at which it came, from 1; it counts if the bandit was made with `places`.
         """
-        value, row = self._checked_reward(reward), self.graph.index_of(user)
-        examined = examined_at(self._learned.examination, place)
-        columns, shown, rows = self._named(arm if isinstance(arm, Mapping) else [arm], context)
-        if len(shown) > 1:
-            raise CandidatesError(f"arms {listed(shown)} have one reward", "a reward is of one arm", "Call learn twice")
-        policy = self._learned.policy
-        taken = policy.at_place(columns, int(place))[0] if policy.has_inputs else None
-        self._learned.learn(row, rows.item(0), value, taken, shown[0] if rows[0] == GUEST else None, examined)
-        self._learned.expect(row, rows.item(0) if taken is None else taken, examined)
+        value, row, requests = self._checked_reward(reward), self.graph.index_of(user), self._requests()
+        examined, shown = examined_at(self._learned.examination, place), _one_arm(requests, arm, context)
+        requests.take(self._change)
+        shown = shown._replace(columns=self._learned.policy.at_place(shown.columns, int(place)))
+        self._learn_shown(row, shown, value, examined)
 
     @journalled
     def reward_many(self, decisions: Iterable[int], rewards: Iterable[float], *, replace: bool = False) -> None:
@@ -456,23 +452,24 @@ class Bandit:
     def learn_many(
         self,
         users: Iterable[UserId],
-        arms: Iterable[ArmId],
+        arms: Iterable[Any],
         rewards: Iterable[float],
         contexts: Iterable[Any] | None = None,
     ) -> None:
         """Learns rewards that no decision of this bandit led to, as one change; on an error none is learned.
 
-        `contexts` has one for each, where there are contexts. A table of many thousands is learned faster, and at
-        once, by `fit`.
+        `contexts` has one for each, where there are contexts; arms are as for `learn`. A table of many thousands is
+        learned faster, and at once, by `fit`.
         """
         asked, given = as_list("users", users), as_list("arms", arms)
         values = self._checked_rewards(rewards)
         within = [None] * len(asked) if contexts is None else as_list("contexts", contexts)
         check_equally_many(users=asked, arms=given, rewards=values, contexts=within)
-        for user, arm in zip(asked, given, strict=True):
-            self.graph.index_of(user), self.arms.index_of(arm)  # all are known before any reward is learned
-        for user, arm, value, context in zip(asked, given, values, within, strict=True):
-            self.learn(user, arm, value, context)
+        rows, requests = [self.graph.index_of(user) for user in asked], self._requests()
+        shown = [_one_arm(requests, arm, context) for arm, context in zip(given, within, strict=True)]
+        requests.take(self._change)  # all are known before any reward is learned
+        for row, each, value in zip(rows, shown, values, strict=True):
+            self._learn_shown(row, each, value)
 
     @atomic
     def fit(self, source: Any, *, progress: Callable[[str, int], None] | None = None) -> int:
@@ -490,11 +487,13 @@ class Bandit:
         batches = read_rewards(source)
         first = list(islice(batches, 1))
         context = first_context(first[0]) if first else None
-        if context is not None and self._awaits_schema:
+        if context is not None:
+            requests = self._requests()
             try:
-                self._take_schema(context)
+                requests.see(context)
             except ContextError as error:
                 raise ContextError(f"row 0: {error.problem}", error.rule, error.remedy) from None
+            requests.take(self._change)
         return self._learned.fit(chain(first, batches), check, progress)
 
     @reading
@@ -515,11 +514,11 @@ class Bandit:
     ) -> dict[ArmId, tuple[float, float]]:
         """Returns the believed mean and std of each candidate, in a context if there are any, at a place of a slate."""
         row, examined = self.graph.index_of(user), examined_at(self._learned.examination, place)
-        columns, shown, _ = self._named(candidates, context, learn=False)
+        shown = self._requests(learns=False).read(self._active(candidates), context)
         with up_to_date(self, self._learned.needs_refreshing) as policy:
-            mean, std = policy.predict_rows(row, policy.at_place(columns, int(place)))
+            mean, std = policy.predict_rows(row, policy.at_place(shown.columns, int(place)))
             mean, std = mean * examined, std * examined
-            return dict(zip(shown, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
+            return dict(zip(shown.ids, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     @reading
     def describe(self) -> str:
@@ -540,11 +539,10 @@ class Bandit:
             arm: The id of an arm; or a mapping from one id to its features, as for `decide`.
             context: In which it is shown, as for `decide`.
         """
-        row, given = self.graph.index_of(user), arm if isinstance(arm, Mapping) else [arm]
-        columns, shown, _ = self._named(given, context, learn=False)
-        with up_to_date(self, self._learned.stale > 0):
-            believed = self.predict(user, given, context)[shown[0]]
-            return explained(self._learned, row, columns[0], shown[0], *believed)
+        row, shown = self.graph.index_of(user), _one_arm(self._requests(learns=False), arm, context)
+        with up_to_date(self, self._learned.stale > 0) as policy:
+            believed = [float(each[0]) for each in policy.predict_rows(row, shown.columns)]
+            return explained(self._learned, row, shown.columns[0], shown.ids[0], *believed)
 
     @reading
     def graph_report(self, progress: Callable[[str, int], None] | None = None) -> GraphReport:
@@ -684,21 +682,39 @@ class Bandit:
     # Users, edges and arms come and go
 
     @journalled
-    def add_user(self, user: UserId, friends: Mapping[Any, float] | Iterable[UserId] | None = None) -> None:
-        """Adds a user; with friends they have the friends' belief at once.
+    def add_user(
+        self, user: UserId, friends: Mapping[Any, float] | Iterable[UserId] | None = None, features: Any = None
+    ) -> None:
+        """Adds a user; with friends they have the friends' belief at once, and with features that of users like them.
 
         Args:
             user: A new id.
             friends: Weights by friend, or a list of friends, whose edges then have weight 1.
+            features: What is known of the user, where the bandit was made with `users`: as for the others.
         """
         check_ids([user])
-        self._change(graph=self.graph.add_user(user, friends)[0])
+        table = {} if features is None else {user: plain_features(features)}
+        self._change(graph=self.graph.add_user(user, friends)[0], user_features=table)
 
     @journalled
-    def add_users(self, users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None]) -> None:
-        """Adds several users with their friends, who may be newcomers too, as one change."""
+    def add_users(
+        self,
+        users: Mapping[Any, Mapping[Any, float] | Iterable[UserId] | None],
+        features: Mapping[Any, Any] | None = None,
+    ) -> None:
+        """Adds several users with their friends, who may be newcomers too, as one change.
+
+        Args:
+            users: The friends of each, or None.
+            features: Those of each by id, where the bandit was made with `users`.
+        """
         check_ids(users)
-        self._change(graph=self.graph.add_users(users)[0])
+        table = {} if features is None else as_user_table(features)
+        odd = [user for user in table if user not in users]
+        if odd:
+            what, rule = f"features of {listed(odd)} were given", "they are of the users that are added"
+            raise ContextError(what, rule, "Leave them out, or add these users too")
+        self._change(graph=self.graph.add_users(users)[0], user_features=table)
 
     @journalled
     def remove_user(self, user: UserId) -> None:
@@ -762,104 +778,64 @@ class Bandit:
     def _checked_reward(self, reward: Any) -> float:
         return checked_binary(reward) if self._reward == "binary" else checked_reward(reward)
 
-    def _named(
-        self, candidates: Any, context: Any = None, *, learn: bool = True, keep: bool = False
-    ) -> tuple[Any, list[ArmId], Index]:
-        """Returns the candidates as the model knows them, their ids and rows; none given means all not retired.
-
-        Args:
-            candidates: Ids, or a mapping from ids to features.
-            context: In which they are shown.
-            learn: Whether what is new in a context is learned.
-            keep: Whether new arms join the pool.
-        """
-        candidates = self._active(candidates)
-        if context is not None and learn and self._awaits_schema:
-            self._take_schema(context)
-        if isinstance(candidates, Mapping):
-            return self._of_mapping(candidates, context, learn=learn, keep=keep)
-        policy = self._learned.policy
-        rows = policy.rows_of(candidates)
-        if isinstance(policy, ContextPolicy):
-            no_request_features(policy.inputs)
-        columns = policy.in_context(rows, context, learn=learn)
-        return columns, list(map(policy.arm_ids.__getitem__, rows.tolist())), rows
+    def _requests(self, *, learns: bool = True) -> Requests:
+        """Returns what reads the requests of a call."""
+        return Requests(self._learned, self._ledger, learns=learns)
 
     def _active(self, candidates: Any) -> Any:
         """Returns the candidates, or where none are given all arms that are not retired; None for all there are."""
         return without_arms(self.arms.ids, self._retired) if candidates is None and self._retired else candidates
 
-    def _of_mapping(
-        self, candidates: Mapping[Any, Any], context: Any, *, learn: bool, keep: bool
-    ) -> tuple[Any, list[ArmId], Index]:
-        """Returns what `_named` does, of a mapping from ids to features."""
-        policy = self._learned.policy
-        if not isinstance(policy, ContextPolicy):
-            what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "this bandit knows its pool alone"
-            raise CandidatesError(what, rule, "Pass ids, or state request_features or context_schema at the start")
-        found = read_candidates(policy.inputs, candidates)
-        columns = policy.inputs_of(found.features, context, found.of_request, learn=learn)
-        new = np.flatnonzero(found.rows == GUEST)
-        if keep and len(new):
-            features = found.features[new].tolist()
-            pool = ArmPool(features, ids=[found.ids[i] for i in new], feature_names=self.arms.feature_names)
-            self._change(arms=with_arms(self.arms, pool))
-            found = found._replace(rows=np.array([self.arms.index_of(arm) for arm in found.ids], dtype=np.intp))
-        return columns, found.ids, found.rows
-
-    @property
-    def _awaits_schema(self) -> bool:
-        """Whether the first context says what contexts hold."""
-        policy = self._learned.policy
-        return not isinstance(policy, ContextPolicy) or (policy.has_places and not policy.inputs.schema.fields)
-
-    def _take_schema(self, context: Any) -> None:
-        """Learns from the first context what contexts hold; raises where rewards without any have come."""
-        if self.n_rewards or len(self._ledger):
-            had = f"{self.n_rewards} rewards and {len(self._ledger)} decisions have come without any"
-            raise ContextError(f"a context was given, and {had}", "all have one, or none", "Make another bandit")
-        self._learned.touched = True
-        self._learned.take_schema(ContextSchema.learned(context))
-
-    def _shown(self, candidates: Any, context: Any = None, *, keep: bool = False) -> tuple[Any, list[ArmId], Index]:
-        """Returns what `_named` does of candidates to decide among, or raises if no decision is possible."""
-        columns, shown, rows = self._named(candidates, context, keep=keep)
-        gone = [arm for arm in shown if arm in self._retired] if self._retired else []
+    def _shown(self, requests: Requests, candidates: Any, context: Any = None, *, keep: bool = False) -> Shown:
+        """Returns candidates to decide among, or raises if no decision is possible; nothing has changed yet."""
+        shown = requests.read(self._active(candidates), context, keep=keep)
+        gone = [arm for arm in shown.ids if arm in self._retired] if self._retired else []
         if gone:
             what, rule = f"candidates {listed(gone)} are retired", "a retired arm is not chosen"
             raise CandidatesError(what, rule, "Leave them out, or bring them back with revive_arms")
         if self._min_propensity:
-            check_least(self._min_propensity, len(shown))
-        return columns, shown, rows
+            check_least(self._min_propensity, len(shown.ids))
+        return shown
 
-    def _decided(
-        self, row: int, scored: Scored, columns: Any, shown: list[ArmId], rows: Index, examined: float = 1.0
-    ) -> tuple[int, Decision]:
+    def _learn_shown(self, row: int, shown: Shown, value: float, examined: float = 1.0) -> None:
+        """Learns a reward of one arm for a user's row; all was checked."""
+        arm, taken = shown.rows.item(0), shown.input_at(0)
+        self._learned.learn(row, arm, value, taken, shown.guest_at(0), examined)
+        self._learned.expect(row, arm if taken is None else taken, examined)
+
+    def _decide(self, row: int, shown: Shown) -> Decision:
+        """Returns the decision for a user's row among candidates that were checked."""
+        learned = self._learned
+        learned.touched = True
+        if learned.stale and learned.needs_refreshing:
+            self._relearn()
+        if self._pending != "ignore":
+            learned.refresh_pending_model(self._ledger)
+        return self._decided(row, learned.policy.consider_rows(row, shown.columns), shown)[1]
+
+    def _decided(self, row: int, scored: Scored, shown: Shown, examined: float = 1.0) -> tuple[int, Decision]:
         """Returns where the choice stands among the candidates, and the decision, which waits for its reward now.
 
         Args:
             row: The user's.
             scored: What it is made from; it is the last that the policy counted.
-            columns: The candidates as the model knows them.
-            shown: Their ids.
-            rows: Their rows in the pool.
+            shown: The candidates.
             examined: How likely its place is looked at beside the first.
         """
         policy = self._learned.policy
         number, share, place = policy.n_decisions - 1, 0.0, scored.best
         if self._min_propensity:
-            share, drawn = exploration(self._draws, number, len(shown), self._min_propensity)
+            share, drawn = exploration(self._draws, number, len(shown.ids), self._min_propensity)
             place = place if drawn is None else drawn
         means, stds = scored.shown
-        arm = rows.item(place)
-        taken, guest = columns[place] if policy.has_inputs else None, shown[place] if arm == GUEST else None
+        arm, taken, guest = shown.rows.item(place), shown.input_at(place), shown.guest_at(place)
         self._ledger.open(number, user=row, arm=arm, input=taken, guest=guest, examined=examined)
         if policy.pending_model is not None:
             self._learned.expect(row, arm if taken is None else taken, examined)
         return place, Decision(
             number=number,
             user=policy.graph.user_at(row),
-            shown=shown,
+            shown=shown.ids,
             place=place,
             mean=means.item(place),
             std=stds.item(place),
@@ -896,7 +872,15 @@ class Bandit:
     def _change(self, **change: Any) -> None:
         moved = self._learned.change(**change)
         if moved is not None:
-            self._ledger.renumber(moved.events, moved.users, moved.arms)
+            self._ledger.renumber(*moved)
+
+
+def _one_arm(requests: Requests, arm: Any, context: Any) -> Shown:
+    """Returns an arm in a context; it is an id, or a mapping from one id to features."""
+    shown = requests.read(arm if isinstance(arm, Mapping) else [arm], context)
+    if len(shown.ids) > 1:
+        raise CandidatesError(f"{len(shown.ids)} arms were given: {listed(shown.ids)}", "one is asked for", "Give one")
+    return shown
 
 
 def _given(**options: Any) -> dict[str, Any]:

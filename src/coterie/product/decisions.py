@@ -10,6 +10,7 @@ import numpy as np
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import DecisionError
 from coterie.errors.checks import is_whole
+from coterie.kernels.input_space import InputSpace
 from coterie.policies import Policy
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import Propensities, exploration
@@ -208,6 +209,12 @@ class Pending(NamedTuple):
     guest: ArmId | None = None
     examined: float = 1.0
 
+    def with_features(self, inputs: InputSpace | None) -> "Pending":
+        """Returns the decision with the features that its arm has by now, if it is of the pool and has a context."""
+        if inputs is None or self.input is None or self.arm == GUEST:
+            return self
+        return self._replace(input=inputs.with_arm(self.input, self.arm))
+
 
 class Mark(NamedTuple):
     """The tables of a ledger, to go back to."""
@@ -348,13 +355,19 @@ class Ledger:
         """Returns the event of a settled decision, if it is remembered."""
         return self._settled.get(number)
 
-    def renumber(self, places: dict[int, int], users: dict[int, int], arms: dict[int, int]) -> None:
-        """Follows events, users and arms to new rows; what concerns one that is gone is forgotten."""
-        self._open = OrderedDict(
+    def renumber(
+        self, places: dict[int, int], users: dict[int, int], arms: dict[int, int], inputs: InputSpace | None = None
+    ) -> None:
+        """Follows events, users and arms to new rows; what concerns one that is gone is forgotten.
+
+        Where arms have contexts, what was chosen has the features that it has by now.
+        """
+        kept = [
             (number, each._replace(user=users[each.user], arm=arms.get(each.arm, GUEST)))
             for number, each in self._open.items()
             if each.user in users and (each.arm in arms or each.arm == GUEST)
-        )
+        ]
+        self._open = OrderedDict((number, each.with_features(inputs)) for number, each in kept)
         self._settled = OrderedDict(
             (number, places[event]) for number, event in self._settled.items() if event in places
         )

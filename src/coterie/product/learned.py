@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from coterie.contracts import ArmId, Array, UserId
-from coterie.errors import FAILURES, ParameterError
+from coterie.errors import FAILURES, ContextError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
+from coterie.kernels.user_features import user_rows
 from coterie.models import History, Model, make_model
 from coterie.policies import Policy
 from coterie.policies.auto.context_policy import ContextPolicy
@@ -214,11 +215,19 @@ class Memory:
 
 
 class Moved(NamedTuple):
-    """Where events, users and arms went in a change: their new rows by their old ones; who is gone has none."""
+    """Where events, users and arms went in a change: their new rows by their old ones; who is gone has none.
+
+    Attributes:
+        events: The rewards.
+        users: Of the graph.
+        arms: Of the pool.
+        inputs: What arms in contexts are by now; None where there are no contexts.
+    """
 
     events: dict[int, int]
     users: dict[int, int]
     arms: dict[int, int]
+    inputs: InputSpace | None
 
 
 class Learned:
@@ -258,6 +267,7 @@ class Learned:
         self._make, self.options, self.memory = make, dict(options), memory
         self.user_features, self.examination = user_features, list(examination)
         self.policy = self._made(graph, arms)
+        self._take_user_features(graph, {})
         self.events = RewardEvents()
         self.stale = 0
         self.at_once = 0
@@ -392,31 +402,60 @@ class Learned:
         self.relearn(self.policy.hyperparameters())
         self.lost = False
 
-    def change(self, *, graph: UserGraph | None = None, arms: ArmPool | None = None) -> Moved | None:
+    def change(
+        self,
+        *,
+        graph: UserGraph | None = None,
+        arms: ArmPool | None = None,
+        user_features: Mapping[UserId, Any] | None = None,
+    ) -> Moved | None:
         """Takes another graph or other arms, with the belief that the old rewards give there; on an error neither.
 
-        What was learned of the settings stays when only the graph changes. Where the belief can follow the change, it
-        is not conditioned again; rewards that have faded since must be.
+        What was learned of the settings stays when only the graph changes, or where arms have contexts. Where the
+        belief can follow the change, it is not conditioned again; rewards that have faded since must be.
+
+        Args:
+            graph: Other users or edges.
+            arms: Other arms.
+            user_features: Those of newcomers, where users have features.
 
         Returns:
             Where everything went; None if all has stayed where it was.
         """
-        if arms is None and graph is not None and not self.stale and self._in_place(self.policy.relink, graph):
+        if graph is not None:
+            self._take_user_features(graph, user_features or {})
+        if arms is None and graph is not None and not self.stale and self._in_place(self._relink, graph):
             self.at_once = len(self.events)
             return None
         if graph is None and arms is not None and self._in_place(self.policy.take_arms, arms):
             return None
-        has_inputs = isinstance(self.policy, ContextPolicy)
-        kept = self.policy.hyperparameters() if arms is None or has_inputs else None
+        inputs = replace(self.policy.inputs, arms=arms or self.arms) if isinstance(self.policy, ContextPolicy) else None
+        kept = self.policy.hyperparameters() if arms is None or inputs is not None else None
         graph, arms = graph or self.graph, arms or self.arms
         users = {row: graph.index[user] for row, user in enumerate(self.graph.users) if user in graph.index}
         columns = {row: arms.index[arm] for row, arm in enumerate(self.arms.ids) if arm in arms.index}
         events, places = self.events.kept(users, columns)
-        if isinstance(self.policy, ContextPolicy):
-            events = events.with_features(replace(self.policy.inputs, arms=arms))
+        if inputs is not None:
+            events = events.with_features(inputs)
         self.policy, self.events, self.stale = self._relearned(graph, arms, events, kept), events, 0
         self.at_once = len(events)
-        return Moved(places, users, columns)
+        return Moved(places, users, columns, inputs)
+
+    def _take_user_features(self, graph: UserGraph, more: Mapping[UserId, Any]) -> None:
+        """Takes the features of newcomers, and drops those of users who are gone; raises if they do not belong."""
+        if self.user_features is None:
+            if more:
+                rule = "this bandit knows its users by the graph alone"
+                raise ContextError(f"features of users {listed(more)} were given", rule, "Leave them out")
+            return
+        known = {**self.user_features, **more}
+        self.user_features = {user: known[user] for user in graph.users if user in known}
+
+    def _relink(self, graph: UserGraph) -> bool:
+        """Returns whether the policy could take another graph."""
+        if self.user_features is None or not isinstance(self.policy, ContextPolicy):
+            return self.policy.relink(graph)
+        return self.policy.relink(graph, user_rows(graph.users, self.user_features))
 
     def replay(self, events: RewardEvents, *, at_once: int) -> None:
         """Learns rewards as they were learned once: so many together, the others one by one."""
@@ -469,19 +508,23 @@ class Learned:
         except FAILURES:
             self.policy.pending_model = None
 
-    def _made(self, graph: UserGraph, arms: ArmPool) -> Policy:
-        """Returns a new policy, which has learned nothing."""
-        options = dict(self.options)
+    def _made(self, graph: UserGraph, arms: ArmPool, **options: Any) -> Policy:
+        """Returns a new policy, which has learned nothing; with these options beside, or in the place of, its own."""
         if self.user_features is not None:
-            options["users"] = {user: self.user_features.get(user) for user in graph.users}
-        return self._make(graph=graph, arms=arms, **options)
+            options["users"] = self.user_features
+        return self._make(graph=graph, arms=arms, **{**self.options, **options})
 
-    def take_schema(self, schema: ContextSchema) -> None:
-        """Lets rewards have contexts from now on; nothing was learned yet."""
-        self.options = {**self.options, "context_schema": schema.given()}
-        policy = self._made(self.graph, self.arms)
+    def with_schema(self, schema: ContextSchema) -> ContextPolicy:
+        """Returns a policy that takes contexts, in the place of one that has learned nothing; or raises if none can."""
+        policy = self._made(self.graph, self.arms, context_schema=schema.given())
+        assert isinstance(policy, ContextPolicy)
         policy.continue_from(self.policy)
         self._set_fits(policy)
+        return policy
+
+    def take_policy(self, policy: ContextPolicy) -> None:
+        """Lets rewards have contexts from now on; nothing was learned yet."""
+        self.options = {**self.options, "context_schema": policy.inputs.schema.given()}
         self.policy = policy
 
     def _relearned(

@@ -284,9 +284,12 @@ class LogWorld(StudyWorld):
         if settings.policy == "oracle":
             return Oracle(self._with_best(given))
         graph = seen_graph(settings.graph, given.graph, graph_seed)
+        # Features of a learner's own past come without contexts.
+        schema = None if self.settings.online_features else getattr(given, "context_schema", None)
+        options: dict[str, Any] = {"horizon": horizon, "seed": seed, "tuned": tuned, "context_schema": schema}
 
         def make(arms: ArmPool) -> Learner:
-            return make_learner(settings, graph=graph, arms=arms, horizon=horizon, seed=seed, tuned=tuned)
+            return make_learner(settings, graph=graph, arms=arms, **options)
 
         if not self.settings.online_features:
             return make(given.arms)

@@ -2,26 +2,23 @@
 
 import json
 import signal
-import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from itertools import count, cycle
 from pathlib import Path
-from types import FrameType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import NumericalError
 from coterie.policies.auto import likelihood, prior
+from interruption import FAILURES, INTERRUPTS, InterruptedHereError, Interruption
 
 pytestmark = pytest.mark.filterwarnings("ignore::coterie.errors.FitWarning")  # a fit that lacks memory is given up
 
-SOURCE = str(Path(ct.__file__).parent)
 ARMS = {name: [float(i % 3), float(i // 3)] for i, name in enumerate("abcdef")}
 USERS = ["ana", "bo", "cy", "dee"]
 ENGINES: list[dict[str, Any]] = [
@@ -41,40 +38,6 @@ ENGINES += [
 # How far a posterior may be from the one conditioned on all rewards at once, in prior stds: the error that `sparse`
 # states, and how far probabilities may be from those of settled sites. A std of `sparse` is any upper bound.
 STATED = {"sparse": 0.1, "bernoulli": 0.1}
-
-
-class InterruptedHereError(BaseException):
-    """What is raised at a line; nothing of ours catches it by its type."""
-
-
-# Failures are expected in some places: a fit is given up then, or a rebuild done instead, which rounds otherwise.
-INTERRUPTS: tuple[type[BaseException], ...] = (InterruptedHereError, KeyboardInterrupt)
-FAILURES: tuple[type[BaseException], ...] = (MemoryError, NumericalError)
-
-
-class Interruption:
-    """Raises at a line of Coterie's own code, counted from the start."""
-
-    def __init__(self, at: int, error: type[BaseException]) -> None:
-        self._at, self.error = at, error
-        self.n_lines = 0
-
-    def __enter__(self) -> "Interruption":
-        sys.settrace(self._trace)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        sys.settrace(None)
-
-    def _trace(self, frame: FrameType, event: str, _: Any) -> Any:
-        if not frame.f_code.co_filename.startswith(SOURCE):
-            return None
-        if event == "line":
-            self.n_lines += 1
-            if self.n_lines == self._at:
-                sys.settrace(None)
-                raise self.error("here", "rule", "remedy") if self.error is NumericalError else self.error
-        return self._trace
 
 
 def made(tmp_path: Path, options: dict[str, Any]) -> ct.Bandit:

@@ -77,7 +77,7 @@ class ExactModel(ConditionedModel):
 
     def _mismatch(self) -> float:
         factor, users = self._factor, self._users.values
-        arms = np.zeros(0, dtype=np.intp) if self._arms is None else self._arms.values
+        arms = self.kernel.no_arms() if self._arms is None else self._arms.values
         sizes = {factor.size, len(users), len(arms), self._whitened.size}
         if len(sizes) > 1 or not factor.is_whole or not np.all(factor.pivots() > 0):
             return inf
@@ -124,7 +124,7 @@ class ExactModel(ConditionedModel):
         pairs = zip(self._users.values.tolist(), self._arm_list(), strict=True)
         place = [history.rows[self.kernel.key(*pair)] for pair in pairs]
         apart = self._factor.times(whitened) - history.mean_array()[place]
-        arms = self._users.values if self._arms is None else self._arms.values
+        arms = self.kernel.no_arms() if self._arms is None else self._arms.values
         noise = self._factor.row_squares() - self.kernel.diag(self._users.values, arms)
         return float(whitened @ whitened - np.sum(apart * apart / noise))
 

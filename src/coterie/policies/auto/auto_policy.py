@@ -92,7 +92,8 @@ class AutoPolicy(Policy):
         fits = [{"rewards": t, "hyper": hyper._asdict()} for t, hyper in self.fits]
         learned = {"hyper": self.hyper._asdict(), "centre": self.centre, "fits": fits, "scale": self._scale}
         # Keys are those of saved files; a fit that goes on is called "begun" there.
-        learned |= {"begun_at": self._started_at, "begun": state_of(self.pending_fit)}
+        begun = state_of(self.pending_fit)
+        learned |= {"begun_at": self._started_at, "begun": None if begun is None else begun | self._fitting.scales()}
         learned |= {"normalised": self.context.normalised} | self.context.scales()
         out = super().state() | learned | self.likelihood.state()
         if self._model.mismatch_limit < inf:  # its belief shows whether it is one of these hyperparameters' kernel
@@ -111,7 +112,7 @@ class AutoPolicy(Policy):
             learned = [self.hyper, self.fits[-1][1]]
             check_same("hyperparameters", *([getattr(each, name) for name in KEPT] for each in learned))
         if state["begun"] is not None:
-            context = self.context.rescaled(History.restored(state["begun"]["history"], self.context.key))
+            context = self.context.with_scales(state["begun"])
             self.pending_fit = pending_of(state["begun"], self._model_maker(context))
             self._fitting = context
         self.likelihood.restore(state, self._model)
@@ -203,12 +204,15 @@ class AutoPolicy(Policy):
 
         The posterior is conditioned again, at the same hyperparameters; a fit that goes on starts again.
         """
+        return self._relinked(graph, self.context.on(graph))
+
+    def _relinked(self, graph: UserGraph, context: Any) -> bool:
+        """Takes a graph, and what kernels are made of there; returns whether it could."""
         n_users = self.graph.n_users
         same = graph.changes_since(self.graph) is not None or graph.users[:n_users] == self.graph.users
         if not (same and self.likelihood.is_conjugate):
             return False
-        context, hyper = self.context.on(graph), self.hyper
-        hyper = hyper._replace(graph=log(self._scale * context.mean_gain(hyper.ridge)))
+        hyper = self.hyper._replace(graph=log(self._scale * context.mean_gain(self.hyper.ridge)))
         try:
             self._model.retune(context.kernel(hyper, self._scale), self.likelihood.noise_var(hyper))
         except FAILURES:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array, UserId
-from coterie.errors import CoterieError, DimensionError, listed
+from coterie.errors import ContextError, CoterieError, DimensionError, listed
 from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -129,6 +129,14 @@ class ContextPolicy(AutoPolicy):
         """Returns inputs at a place of a slate, from 1."""
         return self.inputs.at_place(arms, place)
 
+    def relink(self, graph: UserGraph, traits: Array | None = None) -> bool:
+        """Takes another graph, as `AutoPolicy` does; with the features of its users, where they have any."""
+        context = self.context.on(graph)
+        context = context if traits is None else context.with_traits(traits)
+        if context.traits is not None and len(context.traits) != graph.n_users:
+            return False  # nobody says which features newcomers have
+        return self._relinked(graph, context)
+
     def take_arms(self, arms: ArmPool) -> bool:
         """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""
         before, n_arms = self.inputs.arms, len(self.inputs.arms)
@@ -153,7 +161,11 @@ class ContextPolicy(AutoPolicy):
 
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
-        self.inputs = replace(self.inputs, schema=ContextSchema.from_plain(state["schema"]))
+        schema = ContextSchema.from_plain(state["schema"])
+        if schema.given() != self.inputs.schema.given():
+            what, rule = f"the schema of contexts is {schema.given()}", "it is the one that was stated or learned first"
+            raise ContextError(what, rule, "Use the settings that it was saved with")
+        self.inputs = replace(self.inputs, schema=schema)
         super().restore(state)
 
     def describe(self) -> str:
@@ -171,6 +183,7 @@ def make_context_policy(
     inputs: InputSpace,
     seed: int,
     traits: Array | None = None,
+    matrices: bool = False,
     **rest: Any,
 ) -> ContextPolicy:
     """Returns a policy at the prior's centre, for rewards of variance 1.
@@ -181,10 +194,11 @@ def make_context_policy(
         inputs: Makes rows of arms and contexts.
         seed: As for `Policy`; also which rewards fits look at.
         traits: Features of users, a row each.
+        matrices: Whether the kernel is to have a matrix over users whatever their number.
         **rest: As for `Policy`.
     """
     likelihood = GaussianLikelihood()
-    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed)
+    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed, matrices=matrices)
     hyper = likelihood.prior(context, History()).centre
     model = make(context.kernel(hyper), noise_var=likelihood.noise_var(hyper))
     parts = {"graph": graph, "arms": inputs.arms, "seed": seed, **rest}

@@ -66,7 +66,6 @@ class FitContext:
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
         self.features = standardised(arms.features)
         self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
-        self.median_distance = median_distance(self.features)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last_green: tuple[float, Array] | None = None
         self._last_users: tuple[UserParts, Array] | None = None
@@ -110,6 +109,11 @@ class FitContext:
     def with_scales(self, scales: Mapping[str, Any]) -> Self:  # noqa: ARG002 - features of a pool stay as they are
         """Returns the same with features measured as another one did."""
         return self
+
+    @cached_property
+    def median_distance(self) -> float:
+        """The median distance of two arms. O(arms^2) once."""
+        return median_distance(self.features)
 
     @cached_property
     def parts(self) -> Parts:
@@ -183,7 +187,7 @@ class FitContext:
         """Returns what the users' covariance is made of, in units of their variance; raises as `kernel` does."""
         check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
         scale, variance = self.scale(hyper) if scale is None else scale, hyper.variance
-        graph, own, common = (_rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
+        graph, own, common = (rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
         return UserParts(graph, exp(hyper.ridge), own, common, self.normalised)
 
     def _user_cov(self, parts: UserParts) -> Array:
@@ -255,6 +259,6 @@ def renumbered(history: History, sample: PairSample, columns: Index, shift: floa
     return out
 
 
-def _rounded(number: float) -> float:
+def rounded(number: float) -> float:
     """Returns it to twelve digits, so that the same shares of two variances are the same numbers."""
     return float(f"{number:.11e}")

@@ -29,6 +29,7 @@ from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
 LEARNED = "learned"  # the effect of places of a slate
+INPUT_ENGINES = ("auto", "local", "exact", "dense")
 
 _HINTS: Mapping[str, tuple[type, str]] = {
     "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
@@ -94,6 +95,7 @@ def inputs_for(
     name: str,
     recipe: Recipe,
     likelihood: str,
+    engine: str,
     arms: ArmPool | None,
     context_schema: Any,
     request_features: Any,
@@ -104,12 +106,20 @@ def inputs_for(
         raise ParameterError(
             f"contexts, places or features of users were given to {name!r} with likelihood {likelihood!r}",
             "an auto-* policy of likelihood 'gaussian' learns from them",
-            "Use 'auto-ucb' or 'auto-ts', or leave them out",
+            "Use 'auto-ucb' or 'auto-ts' with that likelihood, or leave them out",
         )
+    if engine not in INPUT_ENGINES:
+        rule = f"engines that know them are {listed(INPUT_ENGINES[1:])}"
+        what = f"engine {engine!r} was asked for with contexts, or features of users"
+        raise ParameterError(what, rule, "Leave the engine out")
     schema = ContextSchema() if context_schema is None else ContextSchema.of(context_schema)
     named = tuple(as_list("request_features", request_features or ()))
     if len(set(named)) < len(named) or not all(isinstance(each, str) for each in named):
         raise ParameterError(f"request_features are {listed(named)}", "they are distinct names", "Name each once")
+    twice = [name for name in named if arms is not None and name in (arms.feature_names or ())]
+    if twice:
+        what, rule = f"request_features {listed(twice)} are features of the arms", "a name is one or the other"
+        raise ParameterError(what, rule, "Rename it, or leave it out of the pool")
     if places not in (None, LEARNED):
         rule = f"it is {LEARNED!r}, or None where they have no effect"
         raise ParameterError(f"places is {places!r}", rule, "Choose one; a Bandit takes given effects too")

@@ -146,7 +146,7 @@ def make_policy(
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     inputs = None
     if any(each is not None for each in (context_schema, request_features, users, places)):
-        inputs = inputs_for(name, recipe, likelihood, arms, context_schema, request_features, places)
+        inputs = inputs_for(name, recipe, likelihood, engine, arms, context_schema, request_features, places)
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
@@ -164,7 +164,8 @@ def make_policy(
         if inputs is None:
             return maker(arms=pool, **parts)
         traits = None if users is None else user_rows(graph.users, users)
-        return make_context_policy(inputs=inputs, traits=traits, **parts)
+        matrices = engine not in ("auto", "local")
+        return make_context_policy(inputs=inputs, traits=traits, matrices=matrices, **parts)
     given_noise = recipe.noise_var if noise_var is None else noise_var
     if isinstance(given_noise, SpectralSchedule):
         expected_rounds = expected_rounds or given_noise.horizon

@@ -7,9 +7,9 @@
 
 A change is numbered from 0 and says how many decisions and rewards there were before it. `with` is what it was called
 with: floats so that they come back exactly, a mapping as {"pairs": [[key, value], ...]}, arms as {"ids": [...],
-"features": [...]}, with "names" where the features have some. `gave` has arm, mean, std and score of each decision
-made, so that a replay can check itself, `at` the time, where decisions expire, and `refused` how many fits failed, so
-that they fail in a replay too. `replaying.py` reads it.
+"features": [...]}, with "names" where the features have some, and without "features" where arms have none. `gave` has
+arm, mean, std and score of each decision made, so that a replay can check itself, `at` the time, where decisions
+expire, and `refused` how many fits failed, so that they fail in a replay too. `replaying.py` reads it.
 """
 
 import json
@@ -27,12 +27,12 @@ import numpy as np
 import scipy
 
 from coterie.contracts import VERSION
-from coterie.errors import JournalError
+from coterie.errors import ArmError, ContextError, CoterieError, JournalError
 from coterie.errors.checks import as_list
 from coterie.kernels import ArmPool
 from coterie.product.decisions import Decision, decision_number
 from coterie.product.files.atomic import lock
-from coterie.product.inputs.arm_inputs import as_arm_pool
+from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, plain_features
 from coterie.product.inputs.ids import ID_RULE, check_ids
 
 if TYPE_CHECKING:
@@ -48,6 +48,14 @@ LISTS = {
     "learn_many": ("users", "arms", "contexts"),
     "retire_arms": ("arms",),
     "revive_arms": ("arms",),
+}
+
+ODD: dict[str, type[CoterieError]] = {
+    "context": ContextError,
+    "contexts": ContextError,
+    "features": ContextError,
+    "candidates": ArmError,
+    "arm": ArmError,
 }
 
 R = TypeVar("R")
@@ -151,7 +159,7 @@ class Journal:
             return method(bandit, *args, **kwargs)  # which raises: there is an argument too many
         asked = {key: _checked(bandit, name, key, value) for key, value in asked.items()}
         line = {"change": self.n_changes, "decisions": bandit.n_decisions, "rewards": bandit.n_rewards, "call": name}
-        line["with"] = {key: written(value) for key, value in asked.items()}  # raises before anything has changed
+        line["with"] = {key: _argument(key, value) for key, value in asked.items()}  # raises before any change
         if bandit._ledger.expire_after is not None:
             line["at"], bandit._clock.stands = bandit._clock(), True  # one time for all of the change
         failures = bandit._learned.policy.n_refused
@@ -244,6 +252,14 @@ def recorded(decision: Decision) -> list[Any]:
     return [_plain(decision.arm), decision.mean, decision.std, decision.score]
 
 
+def _argument(name: str, value: Any) -> Any:
+    """Returns an argument as `written` does; what cannot be written is no context, or no candidate, either."""
+    try:
+        return written(value)
+    except JournalError as error:
+        raise ODD.get(name, JournalError)(error.problem, error.rule, error.remedy) from None
+
+
 def written(value: Any) -> Any:
     """Returns an argument as JSON can hold it, or raises if it cannot.
 
@@ -255,7 +271,8 @@ def written(value: Any) -> Any:
         return value
     if isinstance(value, ArmPool):
         named = {} if value.feature_names is None else {"names": list(value.feature_names)}
-        return {"ids": [_plain(each) for each in value.ids], "features": value.features.tolist(), **named}
+        known = {"features": value.features.tolist(), **named} if value.has_features else {}
+        return {"ids": [_plain(each) for each in value.ids], **known}
     if isinstance(value, Mapping):
         return {"pairs": [[_plain(key), written(each)] for key, each in value.items()]}
     if isinstance(value, np.ndarray):
@@ -275,6 +292,8 @@ def read(value: Any) -> Any:
     if isinstance(value, list):
         return [read(each) for each in value]
     if isinstance(value, dict):
+        if "ids" in value and "features" not in value:
+            return ArmPool.without_features(value["ids"])
         if "ids" in value:
             return ArmPool(value["features"], ids=value["ids"], feature_names=value.get("names"))
         return {key: read(each) for key, each in value["pairs"]}
@@ -297,6 +316,8 @@ def _checked(bandit: "Bandit", call: str, name: str, value: Any) -> Any:
         return value if value is None or isinstance(value, Mapping) else as_list(name, value)
     if call in TAKES_ARMS:
         return as_arm_pool(list(value) if isinstance(value, Iterator) else value)
+    if name == "features" and value is not None:
+        return plain_features(value) if call == "add_user" else as_user_table(value)
     if (call, name) == ("add_user", "user"):
         check_ids([value])
         return _plain(value)
@@ -308,4 +329,5 @@ def _plain(value: Any) -> Any:
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, str | int | float):
         return plain
-    raise JournalError(f"{value!r} cannot be written to a journal", f"{ID_RULE}, and values numbers", "Use such")
+    what, rule = f"{value!r} cannot be written to a journal", f"{ID_RULE}, and values numbers, texts, True or False"
+    raise JournalError(what, rule, "Use such")

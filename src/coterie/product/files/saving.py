@@ -1,7 +1,7 @@
 """A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -94,15 +94,9 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
 
 
 def _user_features(bandit: Bandit) -> list[Any] | None:
-    """Returns the features of each user as plain values, if they have any."""
+    """Returns the features of each user, if they have any."""
     table = bandit._learned.user_features
-    return None if table is None else [_plain_features(table[user]) for user in bandit.graph.users]
-
-
-def _plain_features(features: Any) -> Any:
-    if isinstance(features, Mapping):
-        return {name: value.item() if isinstance(value, np.generic) else value for name, value in features.items()}
-    return np.asarray(features, dtype=np.float64).tolist()
+    return None if table is None else [table[user] for user in bandit.graph.users]
 
 
 def taken_apart(tree: Any, name: str, arrays: dict[str, Any]) -> Any:

@@ -1,5 +1,6 @@
 """Arms in the forms that people have them in: a pool, a mapping, an array, or a dataframe that narwhals understands."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -76,7 +77,7 @@ def as_user_table(users: Any) -> dict[Any, Any]:
         {'ana': {'age': 30}}
     """
     if isinstance(users, Mapping):
-        return dict(users)
+        return {user: plain_features(each) for user, each in users.items()}
     rule, remedy = "it is a mapping from ids to features, or a dataframe with a column 'user' or 'id'", "Pass one"
     if not is_frame(users):
         raise ContextError(f"the table of users is a {type(users).__name__}", rule, remedy)
@@ -85,8 +86,28 @@ def as_user_table(users: Any) -> dict[Any, Any]:
     if len(named) != 1:
         raise ContextError(f"the table of users has columns {listed(frame.columns)}", rule, remedy)
     ids = frame[named[0]].to_list()
+    twice = [user for user, times in Counter(ids).items() if times > 1]
+    if twice:
+        raise DuplicateIdError(f"the table of users has {listed(twice)} twice", "a user has one row", "Drop one")
     rows = frame.drop(named[0]).iter_rows(named=True)
     return dict(zip(ids, rows, strict=True))
+
+
+def plain_features(features: Any) -> Any:
+    """Returns the features of a user as plain values, which JSON can hold, as far as they are any.
+
+    Examples:
+        >>> plain_features({"age": np.int64(30)}), plain_features(np.array([0.5, 1.0]))
+        ({'age': 30}, [0.5, 1.0])
+    """
+    if isinstance(features, Mapping):
+        return {name: _plain(value) for name, value in features.items()}
+    is_row = isinstance(features, Iterable) and not isinstance(features, str | bytes)
+    return [_plain(value) for value in features] if is_row else features
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
@@ -97,6 +118,10 @@ def with_arms(arms: ArmPool, new: ArmPool) -> ArmPool:
         >>> with_arms(pool, as_arm_pool({"cola": {"sweet": 1, "hot": 0}})).features
         array([[1., 0.], [0., 1.]])
     """
+    if arms.has_features != new.has_features:
+        have, rule = ("features", "have none") if new.has_features else ("no features", "have some")
+        what, remedy = f"arm {new.ids[0]!r} has {have}", "Give features to all arms, or to none"
+        raise ArmError(what, f"the arms that are there {rule}", remedy)
     if not arms.has_features:
         return ArmPool.without_features([*arms.ids, *(arm for arm in new.ids if arm not in arms.index)])
     order = _order(arms.feature_names, new)

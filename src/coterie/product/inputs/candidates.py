@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from coterie.contracts import ArmId, Array, Index
-from coterie.errors import ArmError, CandidatesError, ContextError, DimensionError, listed
+from coterie.contracts import FEATURE_RULE, LARGEST_FEATURE, ArmId, Array, Index
+from coterie.errors import ArmError, CandidatesError, DimensionError, counted, listed
 from coterie.errors.checks import is_number
 from coterie.kernels.input_space import InputSpace
 from coterie.product.decisions import GUEST
@@ -29,11 +29,16 @@ class Candidates(NamedTuple):
     of_request: Array
 
 
-def read_candidates(space: InputSpace, given: Mapping[Any, Any]) -> Candidates:
+def read_candidates(space: InputSpace, given: Mapping[Any, Any], *, keep: bool = False) -> Candidates:
     """Returns the candidates of a mapping from ids to features, or raises a typed error.
 
     An arm of the pool has the features that the request gives, or none; another one has those of an arm of the pool
     besides. Features are a mapping from names to numbers, or a row of numbers.
+
+    Args:
+        space: What an arm in a context is.
+        given: Features, or None, by id.
+        keep: Whether arms that are new are to join the pool, which they can without features if its arms have none.
 
     Examples:
         >>> from coterie.kernels import ArmPool
@@ -45,71 +50,93 @@ def read_candidates(space: InputSpace, given: Mapping[Any, Any]) -> Candidates:
     if not given:
         raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
     check_ids(given)
-    read = [_read(space, arm, each) for arm, each in given.items()]
+    read = [_read(space, arm, each, keep=keep) for arm, each in given.items()]
     rows = np.array([row for row, _, _ in read], dtype=np.intp)
     features = np.concatenate([own for _, own, _ in read])
-    return Candidates(list(given), rows, features, np.array([request for _, _, request in read]))
+    ids = [_plain_id(arm) if row == GUEST else space.arms.ids[row] for arm, row in zip(given, rows, strict=True)]
+    return Candidates(ids, rows, features, np.array([request for _, _, request in read]))
 
 
-def _read(space: InputSpace, arm: ArmId, given: Any) -> tuple[int, Array, list[float]]:
+def _plain_id(arm: Any) -> ArmId:
+    return arm.item() if isinstance(arm, np.generic) else arm  # type: ignore[no-any-return]
+
+
+def _read(space: InputSpace, arm: ArmId, given: Any, *, keep: bool) -> tuple[int, Array, list[float]]:
     """Returns row, own columns and request features of one candidate."""
-    names, n_request = space.arms.feature_names, len(space.request_features)
     row = space.arms.index.get(arm, GUEST)
-    own_given, request = _parted(space, arm, {} if given is None else given)
+    own, request = _parted(space, arm, {} if given is None else given)
     if row != GUEST:
-        own = space.of_arms(np.array([row]))
-        if own_given and not (space.arms.has_features and np.array_equal(np.array([own_given]), own)):
-            rule = f"it is an arm of the pool, with features of its own{_named(names)}"
-            raise ArmError(f"candidate {arm!r} has other features", rule, "Leave them out, or use update_features")
-    elif not own_given:
-        rule = f"an arm that is not in the pool has all features{_named(names)}"
+        return row, _of_pool(space, arm, row, own), request
+    if own:
+        return row, space.of_features([own]), request
+    if space.arms.has_features:
+        rule = f"an arm that is not in the pool has all features{_named(space.arms.feature_names)}"
         raise ArmError(f"candidate {arm!r} is not in the pool and has no features", rule, "Give them, or add_arms")
-    else:
-        own = space.of_features([own_given])
-    if len(request) != n_request:
-        rule = f"this request gives {listed(space.request_features, 20) or 'none'}"
-        raise ArmError(f"candidate {arm!r} has {len(request)} features of the request", rule, "Give every one")
-    return row, own, request
+    if not keep:
+        rule = f"arms without features are those of the pool: {listed(space.arms.ids)}"
+        raise ArmError(f"candidate {arm!r} is not in the pool", rule, "Let it join with keep=True or add_arms")
+    return row, np.full((1, 1), float(GUEST)), request
+
+
+def _of_pool(space: InputSpace, arm: ArmId, row: int, given: list[float]) -> Array:
+    """Returns the columns of an arm of the pool, or raises if other features are given for it."""
+    own = space.of_arms(np.array([row]))
+    if given and not np.array_equal(np.array([given]), own):
+        place = int(np.flatnonzero(np.array(given) != own[0])[0])
+        names = space.arms.feature_names
+        which = f"feature {place if names is None else names[place]!r} of candidate {arm!r} is {given[place]}"
+        rule = f"it is {own[0, place]} for this arm of the pool"
+        raise ArmError(which, rule, "Leave the features of arms of the pool out, or use update_features")
+    return own
 
 
 def _parted(space: InputSpace, arm: ArmId, given: Any) -> tuple[list[float], list[float]]:
-    """Returns the arm's own features and those of the request, as numbers."""
+    """Returns the arm's own features and those of the request, as numbers; of its own there are all, or none."""
     request, dimension = space.request_features, space.arms.dimension if space.arms.has_features else 0
     if isinstance(given, Mapping):
-        names = space.arms.feature_names or ()
-        odd = [name for name in given if name not in request and name not in names]
-        if odd:
-            rule = f"names are {listed([*names, *request], 20) or 'none: features are rows of numbers'}"
-            raise ArmError(f"candidate {arm!r} has the unknown feature {odd[0]!r}", rule, "Mend it")
-        own = [_number(arm, name, given[name]) for name in names if name in given]
-        if own and len(own) < len(names):
-            missing = [name for name in names if name not in given]
-            raise ArmError(f"candidate {arm!r} lacks {listed(missing)}", "an arm has all features", "Fill it in")
-        return own, [_number(arm, name, given[name]) for name in request if name in given]
-    if isinstance(given, str | bytes) or np.ndim(given) != 1:
+        return _of_names(space, arm, given)
+    if isinstance(given, str | bytes) or not _is_row(given):
         rule = "features are a mapping from names to numbers, or a row of numbers"
         raise DimensionError(f"candidate {arm!r} has features {given!r:.80}", rule, "Pass one of these")
     row = [_number(arm, place, value) for place, value in enumerate(given)]
     if len(row) not in (len(request), dimension + len(request)):
         rule = f"a row has {dimension + len(request)}, or {len(request)} for an arm of the pool"
-        raise DimensionError(f"candidate {arm!r} has {len(row)} features", rule, "Give every arm the same features")
+        rule = rule if dimension else f"arms have no features here but {len(request)} of the request"
+        what = f"candidate {arm!r} has {counted(len(row), 'feature')}"
+        raise DimensionError(what, rule, "Give every arm the same features")
     split = len(row) - len(request)
     return row[:split], row[split:]
 
 
+def _of_names(space: InputSpace, arm: ArmId, given: Mapping[Any, Any]) -> tuple[list[float], list[float]]:
+    """Returns what `_parted` does, of a mapping from names to numbers."""
+    request, names = space.request_features, space.arms.feature_names or ()
+    odd = [name for name in given if name not in request and name not in names]
+    if odd:
+        known = listed([*names, *request], 20)
+        rule = f"names are {known}" if known else "features have no names here: they are rows of numbers, or none"
+        raise ArmError(f"candidate {arm!r} has the unknown feature {odd[0]!r}", rule, "Mend it")
+    own = [name for name in names if name in given]
+    missing = [name for name in [*(names if own else ()), *request] if name not in given]
+    if missing:
+        rule = f"an arm has all features: {listed([*(names if own else ()), *request], 20)}"
+        raise ArmError(f"candidate {arm!r} lacks {listed(missing)}", rule, "Fill it in")
+    return [_number(arm, name, given[name]) for name in own], [_number(arm, name, given[name]) for name in request]
+
+
+def _is_row(given: Any) -> bool:
+    """Returns whether this is one-dimensional; rows of rows of different lengths are not."""
+    try:
+        return np.ndim(given) == 1
+    except ValueError:
+        return False
+
+
 def _number(arm: ArmId, name: Any, value: Any) -> float:
-    if is_number(value):
+    if is_number(value) and abs(value) <= LARGEST_FEATURE:
         return float(value)
-    raise ArmError(f"feature {name!r} of candidate {arm!r} is {value!r}", "features are finite numbers", "Mend it")
+    raise ArmError(f"feature {name!r} of candidate {arm!r} is {value!r:.80}", FEATURE_RULE, "Mend it")
 
 
 def _named(names: tuple[str, ...] | None) -> str:
     return "" if names is None else f": {listed(names, 20)}"
-
-
-def no_request_features(space: InputSpace) -> None:
-    """Raises if candidates are ids alone where each request gives features of theirs."""
-    if space.request_features:
-        what = "candidates are ids, without features of the request"
-        rule = f"each has {listed(space.request_features, 20)}"
-        raise ContextError(what, rule, 'Pass a mapping, such as {"arm": {"price": 2.0}}')

@@ -10,6 +10,7 @@ from coterie.models.agreement import gap_of_rows
 from coterie.models.choose import LARGE_ENGINES, default_options
 from coterie.policies.auto.fits import FitSchedule
 from coterie.product.decisions import GUEST
+from coterie.product.files.checked.input_checks import check_inputs
 from coterie.product.learned import Memory
 
 SAME = 1e-7  # of the largest reward
@@ -35,6 +36,8 @@ def check_agreement(saved: dict[str, Any]) -> None:
     _check_examined(saved)
     if saved["belief"] is not None:
         _check_belief(saved)
+    if "event_inputs" in arrays:
+        check_inputs(saved)
 
 
 def check_graph(n_users: int, starts: Any, columns: Any) -> None:
@@ -76,8 +79,9 @@ def _check_guests(saved: dict[str, Any]) -> None:
     arrays, inputs = saved["arrays"], saved.get("inputs") or {}
     events, pending = arrays["event_arms"], arrays["pending"]
     without = set(np.flatnonzero(events == GUEST).tolist()), set(pending[pending[:, 2] == GUEST, 0].tolist())
-    named = ({each for each, _ in inputs.get(f"{name}_guests", ())} for name in ("event", "pending"))
-    _check(without == tuple(named), "an arm that is not of its pool has no id")
+    named = [[each for each, _ in inputs.get(f"{name}_guests", ())] for name in ("event", "pending")]
+    _check(without == tuple(map(set, named)), "an arm that is not of its pool has no id")
+    _check(all(len(set(each)) == len(each) for each in named), "an arm that is not of its pool has two ids")
 
 
 def _check_belief(saved: dict[str, Any]) -> None:

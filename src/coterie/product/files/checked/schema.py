@@ -297,6 +297,7 @@ CONTEXT_FIELD = table_of(
     }
 )
 SCHEMA = table_of({"fields": list_of(CONTEXT_FIELD), "is_named": FLAG})
+SCALING = table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled")))
 LOGARITHM = real(-1000, 700)
 HYPER = either(dict.fromkeys(Hyper._fields, LOGARITHM), dict.fromkeys(InputHyper._fields, LOGARITHM))
 FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
@@ -315,7 +316,8 @@ PENDING_FIT = table_of(
             },
             {"weights": list_of(real(LEAST_EXAMINED**2, 1), "later")},
         ),
-    }
+    },
+    {"scaling": SCALING},
 )
 BELIEF = table_of(
     {"n_decisions": whole(), "refused": TEXT},
@@ -334,7 +336,7 @@ BELIEF = table_of(
         "begun": maybe(PENDING_FIT),
         "scale": real(0),
         "begun_at": whole(),
-        "scaling": table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled"))),
+        "scaling": SCALING,
         "schema": SCHEMA,
     },
 )

@@ -98,7 +98,7 @@ def test_what_the_trend_leaves_is_a_kernel(arms: str, most: int, seed: int) -> N
     assert model._trend is not None
     assert 0 < model._trend.size <= most
     users, inputs = np.random.default_rng(seed).integers(6, size=80), inputs_of(arms, 80, seed + 1)
-    features = model._features(users, inputs)
+    features = model._features(users, kernel.prepared(inputs))
     left = kernel.cross(users, inputs, users, inputs) - features @ features.T
     assert np.linalg.eigvalsh(left)[0] >= -1e-9 * np.trace(kernel.cross(users, inputs, users, inputs))
 
@@ -166,30 +166,30 @@ def test_the_rows_are_those_that_covary_most_with_the_candidates_whoever_has_the
     model = LocalModel(kernel, noise_var=0.3, near_rows=16, trend_features=12)
     taught([model], "none", 100)
     arms, (users, known) = inputs_of("none", 3, seed=4), (model.history.user_array(), model.history.arm_array())
-    rows = model._nearest(2, arms)[0]
+    rows = model._nearest(2, kernel.prepared(arms))[0]
     alike = np.abs(kernel.cross(users, known, np.full(3, 2), arms)).max(axis=1)
     assert set(rows.tolist()) == set(np.argsort(-alike, kind="stable")[:16].tolist())
 
 
 def test_inducing_inputs_are_those_of_most_variance_given_the_ones_before() -> None:
     kernel, inputs = kernel_of("features"), inputs_of("features", 40, seed=3)
-    found = inducing_places(kernel, inputs, 12).tolist()
+    found = inducing_places(kernel, kernel.prepared(inputs), 12).tolist()
     gram = kernel.arm_cross(inputs, inputs)
     for step in range(12):
         known = found[:step]
         left = gram - gram[:, known] @ np.linalg.solve(gram[np.ix_(known, known)], gram[known]) if known else gram
         assert left[found[step], found[step]] >= left.diagonal().max() * (1 - 1e-6)
     again = np.repeat(inputs[:3], 5, axis=0)
-    assert len(inducing_places(kernel, again, 12)) == 3  # the others add nothing
+    assert len(inducing_places(kernel, kernel.prepared(again), 12)) == 3  # the others add nothing
 
 
 def test_a_decision_and_a_reward_touch_no_more_however_many_rewards_there_are() -> None:
     class Counting(InputsKernel):
         entries = 0
 
-        def arm_cross(self, arms: Any, others: Any) -> Any:
+        def prepared_cross(self, arms: Any, others: Any) -> Any:
             Counting.entries += len(arms) * len(others)
-            return super().arm_cross(arms, others)
+            return super().prepared_cross(arms, others)
 
     kernel = kernel_of("none")
     model = LocalModel(Counting(kernel.user_cov, kernel.arm_kernel), noise_var=0.3, near_rows=32, trend_features=64)
