@@ -11,9 +11,10 @@ import numpy as np
 
 from coterie.contracts import VERSION
 from coterie.errors import SavedFileError
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import not_written, sync_folder
-from coterie.product.files.checked.schema import ARRAYS
+from coterie.product.files.checked.schema import ARRAYS, EXAMINED_ARRAYS, INPUT_ARRAYS
 from coterie.product.files.saving import parts_as_saved
 
 STATE_FILE, ARRAYS_FILE = "state.json", "arrays.npz"
@@ -25,7 +26,8 @@ def export_bandit(bandit: Bandit, folder: Path, *, largest_table: int = LARGEST_
 
     The arrays are one archive and not a file each, so that they cannot be parted from each other, and numpy opens it
     by name without reading what is not asked for. Means and stds are left out where more pairs than `largest_table`
-    have one.
+    have one, and where they depend on a context. The rows of `event_inputs` are arms in their contexts: of a context,
+    numbers and flags come first, then codes of categories, from 1 in the order of `context_schema`.
     """
     if folder.exists() or folder.is_symlink():
         raise _in_the_way(folder)
@@ -72,13 +74,21 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
     state = {"coterie": VERSION, "counts": counts, **plain, "belief_is_exported": bool(belief)}
-    return state, {name: arrays[name] for name in ARRAYS} | belief
+    if "inputs" in saved:
+        schema = bandit.context_schema
+        state |= {"inputs": saved["inputs"], "context_schema": None if schema is None else schema.as_plain()}
+    names = [name for name in (*ARRAYS, *INPUT_ARRAYS, *EXAMINED_ARRAYS) if name in arrays]
+    return state, {name: arrays[name] for name in names} | belief
 
 
 def _belief(bandit: Bandit, largest_table: int) -> dict[str, Any]:
-    """Returns mean and std, a row for each user and a column for each arm; nothing where the table would be large."""
-    users, arms = bandit.graph.users, bandit.arms.ids
-    if len(users) * len(arms) > largest_table:
+    """Returns mean and std, a row for each user and a column for each arm.
+
+    Nothing where the table would be large, or where they depend on a context or a request.
+    """
+    users, arms, policy = bandit.graph.users, bandit.arms.ids, bandit._learned.policy
+    of_moments = isinstance(policy, ContextPolicy) and (policy.takes_contexts or policy.inputs.request_features)
+    if of_moments or len(users) * len(arms) > largest_table:
         return {}
     table = np.array([list(bandit.predict(user, arms).values()) for user in users])
     return {"belief_mean": table[:, :, 0], "belief_std": table[:, :, 1]}
