@@ -55,7 +55,7 @@ class ContextPolicy(AutoPolicy):
 
     def fit(self, batches: Iterable[Any], **rest: Any) -> int:
         """Learns any number of rewards at once, as `AutoPolicy` does, where there are no contexts."""
-        if self.inputs.schema.fields or self.inputs.request_features:
+        if self.inputs.needs_context:
             what, rule = "a fit was asked for, and rewards have contexts", "a table has users, arms and rewards alone"
             raise ContextError(what, rule, "Use learn_many with contexts=..., or update with context=...")
         return super().fit(batches, **rest)
