@@ -65,6 +65,7 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
         belief = _belief(bandit, largest_table)  # first, for it brings the weights of older rewards up to date
         with bandit.frozen() as parts:
             saved, arrays = parts_as_saved(bandit, parts)
+            inputs = _inputs(bandit, saved)
     counts = {
         "users": len(saved["users"]),
         "arms": len(saved["arms"]),
@@ -73,22 +74,27 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
         "pending": len(arrays["pending"]),
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
-    state = {"coterie": VERSION, "counts": counts, **plain, "belief_is_exported": bool(belief)}
-    if "inputs" in saved:
-        schema = bandit.context_schema
-        state |= {"inputs": saved["inputs"], "context_schema": None if schema is None else schema.as_plain()}
+    state = {"coterie": VERSION, "counts": counts, **plain, **inputs, "belief_is_exported": bool(belief)}
     names = [name for name in (*ARRAYS, *INPUT_ARRAYS, *EXAMINED_ARRAYS) if name in arrays]
     return state, {name: arrays[name] for name in names} | belief
+
+
+def _inputs(bandit: Bandit, saved: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the columns of inputs are, and what is known of guests and users; nothing without contexts."""
+    policy = bandit._learned.policy
+    if not isinstance(policy, ContextPolicy):
+        return {}
+    schema = policy.inputs.schema.as_plain()
+    return {"inputs": {"columns": policy.inputs.columns, "schema": schema, **saved["inputs"]}}
 
 
 def _belief(bandit: Bandit, largest_table: int) -> dict[str, Any]:
     """Returns mean and std, a row for each user and a column for each arm.
 
-    Nothing where the table would be large, or where they depend on a context or a request.
+    Nothing where the table would be large, or where it depends on the context.
     """
     users, arms, policy = bandit.graph.users, bandit.arms.ids, bandit._learned.policy
-    of_moments = isinstance(policy, ContextPolicy) and (policy.takes_contexts or policy.inputs.request_features)
-    if of_moments or len(users) * len(arms) > largest_table:
+    if len(users) * len(arms) > largest_table or (isinstance(policy, ContextPolicy) and policy.inputs.needs_context):
         return {}
     table = np.array([list(bandit.predict(user, arms).values()) for user in users])
     return {"belief_mean": table[:, :, 0], "belief_std": table[:, :, 1]}

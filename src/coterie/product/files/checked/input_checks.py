@@ -28,10 +28,19 @@ def check_inputs(saved: dict[str, Any]) -> None:
     for scaled in (belief, belief.get("begun") or {}):
         if "scaling" in scaled and len(scaled["scaling"]["weight"]) != layout.features + n_numbers:
             raise ValueError("its inputs are measured as others are")
+    for known in _histories(belief):
+        if not np.all(np.abs(known) <= LARGEST_FEATURE):
+            raise ValueError("a number of its inputs is too large")
     for rows, arms in _inputs_of(saved):
         if rows.shape[1] != layout.width:
             raise ValueError(f"its inputs have {rows.shape[1]} columns, and not {layout.width}")
         _check_rows(rows, arms, layout, sizes, saved["arrays"]["features"])
+
+
+def _histories(belief: dict[str, Any]) -> list[Any]:
+    """Returns the inputs that models and the fit that goes on have learned."""
+    learned = [belief[name]["history"]["arms"] for name in ("model", "doubt", "begun") if belief.get(name)]
+    return [*learned, np.array(belief["begun"]["later"]["arms"])] if belief.get("begun") else learned
 
 
 def _inputs_of(saved: dict[str, Any]) -> list[tuple[Array, Any]]:
