@@ -1,6 +1,6 @@
 """Plays the passes that are not there yet, in this process, and writes the tables of docs/context.md.
 
-python -m benchmarks.context [--seeds 10] [--sets TEXT ...] [--only TEXT ...] [--quick] [--page]
+python -m benchmarks.context [--seeds 10] [--sets TEXT ...] [--only TEXT ...] [--again TEXT] [--quick] [--page]
 """
 
 import argparse
@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks.__main__ import machine
+from benchmarks.context.beside import to_time, untimed
 from benchmarks.context.data import SETS
 from benchmarks.context.many_users import ENTRIES, MANY, play_many
 from benchmarks.context.ours import OURS
-from benchmarks.context.page import versions, write_page
+from benchmarks.context.page import summary, versions, write_page
 from benchmarks.context.peers import peers
 from benchmarks.context.protocol import Method, Pass, play
 from benchmarks.context.schedule import LIMIT, Unit, due
@@ -61,14 +62,27 @@ def run(part: Part, kept: Kept, *, seeds: int, rows: int | None = None, stamp: M
     for name, make in part.sets.items():
         data = make() if rows is None else make().head(rows)
         while units := due(name, part.methods, kept, seeds):
-            method, seed = units[0]
-            found = part.play(method, data, seed, limit=math.inf if method.patient else LIMIT)
-            line = {"set": name, "library": method.library, "method": method.key, "seed": seed, **vars(found)}
-            kept.add(line | {"stopped": found.rounds < data.n_rows, **stamp})
+            _keep(units[0], part, name, data, kept, stamp)
             made += 1
-            print(f"{name}, {method.key}, seed {seed}: {found.reward:.3f}, {found.ms:.3f} ms a round", flush=True)
             left = f"about {_left(units[1:], data.n_rows, kept):.0f} s for {len(units) - 1} more of this set"
             print(f"    {made} made in {perf_counter() - start:.0f} s, {left}", flush=True)
+
+
+def run_beside(part: Part, kept: Kept, times: Kept, *, rows: int | None = None, stamp: Mapping[str, str]) -> None:
+    """Times Coterie and the peers that come near it, in turn, on each set that is not timed."""
+    found = summary(kept.lines)["rows"]
+    for name, make in part.sets.items():
+        data = make() if rows is None else make().head(rows)
+        for unit in list(untimed(name, to_time(found, name, OURS, part.methods), times)):
+            _keep(unit, part, name, data, times, stamp)
+
+
+def _keep(unit: Unit, part: Part, name: str, data: Any, kept: Kept, stamp: Mapping[str, str]) -> None:
+    method, seed = unit
+    found = part.play(method, data, seed, limit=math.inf if method.patient else LIMIT)
+    line = {"set": name, "library": method.library, "method": method.key, "seed": seed, **vars(found)}
+    kept.add(line | {"stopped": found.rounds < data.n_rows, **stamp})
+    print(f"{name}, {method.key}, seed {seed}: {found.reward:.3f}, {found.ms:.3f} ms a round", flush=True)
 
 
 def _left(units: Sequence[Unit], rounds: int, kept: Kept) -> float:
@@ -87,17 +101,24 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="passes over each set (default: %(default)s)")
     parser.add_argument("--sets", nargs="+", default=[""], help="sets whose names hold one of these texts")
     parser.add_argument("--only", nargs="+", default=[""], help="methods whose names hold one of these texts")
+    parser.add_argument("--again", help="methods whose names hold this text are measured again: coterie")
     parser.add_argument("--quick", action="store_true", help="a few rows, into build/context/quick/: to see it work")
     parser.add_argument("--page", action="store_true", help="no passes: write the page from what is kept")
     asked = parser.parse_args()
     folder = ROOT / "build" / "context" / ("quick" if asked.quick else "")
-    kept = Kept(folder / "passes.json")
+    kept, times = Kept(folder / "passes.json"), Kept(folder / "times.json")
+    if asked.again:
+        kept.forget(asked.again)
+        times.forget("")  # they are of one run, or of none
     if not asked.page:
         rows, seeds = (QUICK_ROWS, 1) if asked.quick else (None, asked.seeds)
         stamp = {"machine": f"{machine()} {versions()}"}
-        for part in parts(asked.only, asked.sets):
+        single, many = parts(asked.only, asked.sets)
+        for part in (single, many):
             run(part, kept, seeds=seeds, rows=rows, stamp=stamp)
-    print(f"written: {os.path.relpath(write_page(kept, folder if asked.quick else ROOT / 'docs'))}")
+        if OURS in single.methods:
+            run_beside(single, kept, times, rows=rows, stamp=stamp)
+    print(f"written: {os.path.relpath(write_page(kept, times, folder if asked.quick else ROOT / 'docs'))}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.context.beside import near
 from benchmarks.context.data import SETS
 from benchmarks.context.many_users import ENTRIES, MANY
 from benchmarks.context.ours import OURS
@@ -17,7 +18,6 @@ from benchmarks.evaluation_page import written
 
 ASKED = {"digits": 0.86, "wine": 0.92, "breast cancer": 0.965}  # of Coterie's mean reward
 SLOWER = 3.0  # at most, than the fastest peer that is
-NEAR = 0.95  # of Coterie's reward, or better
 PARTS = ("peers", "many users", "every method")
 NEW_PAGE = "# Context\n\n" + "\n".join(f"<!-- {name} -->\n<!-- end {name} -->\n" for name in PARTS)
 Row = dict[str, Any]
@@ -36,16 +36,21 @@ def _version(name: str) -> str:
         return ""
 
 
-def summary(lines: Iterable[Line]) -> dict[str, Any]:
-    """Returns the mean reward, its standard error and the median time of each method on each set."""
+def summary(kept: Iterable[Line], times: Iterable[Line] = ()) -> dict[str, Any]:
+    """Returns the mean reward, its standard error and the median times of each method on each set."""
+    found, timed = _grouped(kept), _grouped(times)
+    machine = next((some[-1]["machine"] for some in reversed(found.values())), "Nothing has been measured yet.")
+    return {"machine": machine, "rows": [_row(some, timed.get(key, [])) for key, some in found.items()]}
+
+
+def _grouped(lines: Iterable[Line]) -> dict[tuple[str, str], list[Line]]:
     found: dict[tuple[str, str], list[Line]] = {}
     for line in lines:
         found.setdefault((line["set"], line["method"]), []).append(line)
-    machine = next((some[-1]["machine"] for some in reversed(found.values())), "Nothing has been measured yet.")
-    return {"machine": machine, "rows": [_row(some) for some in found.values()]}
+    return found
 
 
-def _row(lines: list[Line]) -> Row:
+def _row(lines: list[Line], timed: list[Line]) -> Row:
     rewards = np.array([line["reward"] for line in lines])
     error = float(rewards.std(ddof=1) / np.sqrt(len(rewards))) if len(rewards) > 1 else None
     return {
@@ -57,8 +62,13 @@ def _row(lines: list[Line]) -> Row:
         "stopped": any(line["stopped"] for line in lines),
         "reward": round(float(rewards.mean()), 4),
         "error": None if error is None else round(error, 4),
-        "ms": float(f"{np.median([line['ms'] for line in lines]):.3g}"),
+        "ms": _median(lines, "ms"),
+        "beside": {clock: _median(timed, clock) for clock in ("ms", "wall")} if timed else None,
     }
+
+
+def _median(lines: list[Line], clock: str) -> float:
+    return float(f"{np.median([line[clock] for line in lines]):.3g}")
 
 
 def best(rows: Rows, data: str, library: str) -> Row | None:
@@ -69,10 +79,9 @@ def best(rows: Rows, data: str, library: str) -> Row | None:
 
 
 def fastest_near(rows: Rows, ours: Row) -> Row | None:
-    """Returns the fastest peer whose reward is near that of ours, or above."""
-    some = [row for row in rows if row["set"] == ours["set"] and row["library"] in LIBRARIES and not row["stopped"]]
-    near = [row for row in some if row["reward"] >= NEAR * ours["reward"]]
-    return min(near, key=lambda row: float(row["ms"]), default=None)
+    """Returns the fastest peer whose reward is near that of ours, or above, by the times side by side."""
+    timed = [dict(row) for row in near(rows, ours) if row["beside"] is not None]
+    return min(timed, key=lambda row: float(row["beside"]["ms"]), default=None)
 
 
 def against_peers(rows: Rows, machine: str) -> Iterator[str]:
@@ -96,18 +105,28 @@ def against_peers(rows: Rows, machine: str) -> Iterator[str]:
 
 
 def _times(rows: Rows) -> Iterator[str]:
-    yield "| set | Coterie, ms a round | fastest peer within 5 % | its reward | its ms | ratio (at most 3) |"
-    yield "|---|---|---|---|---|---|"
+    yield "| set | Coterie, ms | fastest peer within 5 % | its reward | its ms | ratio (at most 3) | by wall clock |"
+    yield "|---|---|---|---|---|---|---|"
     for data in SETS:
         ours = best(rows, data, OURS.library)
-        if ours is None:
-            yield _line(data, *["-"] * 5)
-        elif (peer := fastest_near(rows, ours)) is None:
-            yield _line(data, f"{ours['ms']:.3g}", "none is", "", "", "")
-        else:
-            ratio = ours["ms"] / peer["ms"]
-            text = f"{ratio:.1f}" if ratio <= SLOWER else f"**{ratio:.1f}**"
-            yield _line(data, f"{ours['ms']:.3g}", peer["method"], f"{peer['reward']:.3f}", f"{peer['ms']:.3g}", text)
+        yield _line(data, *(["-"] * 6 if ours is None else _beside(rows, ours)))
+
+
+def _beside(rows: Rows, ours: Row) -> list[str]:
+    if not near(rows, ours):
+        return [f"{ours['ms']:.3g}", "none is", *[""] * 4]
+    peer = fastest_near(rows, ours)
+    if peer is None or ours["beside"] is None:
+        return [f"{ours['ms']:.3g}", "not timed yet", *[""] * 4]
+    ratios = [ours["beside"][clock] / peer["beside"][clock] for clock in ("ms", "wall")]
+    texts = [f"{ratio:.1f}" if ratio <= SLOWER else f"**{ratio:.1f}**" for ratio in ratios]
+    return [
+        f"{ours['beside']['ms']:.3g}",
+        peer["method"],
+        f"{peer['reward']:.3f}",
+        f"{peer['beside']['ms']:.3g}",
+        *texts,
+    ]
 
 
 def many_users(rows: Rows) -> Iterator[str]:
@@ -185,9 +204,9 @@ def _as_json(found: dict[str, Any]) -> str:
     return f'{{"machine": {json.dumps(found["machine"])}, "rows": [\n{rows}\n]}}\n'
 
 
-def write_page(kept: Kept, folder: Path) -> Path:
+def write_page(kept: Kept, times: Kept, folder: Path) -> Path:
     """Writes the tables into the page of a folder, between the marks that name them, and what they are made of."""
-    found = summary(kept.lines)
+    found = summary(kept.lines, times.lines)
     path = folder / "context.md"
     page = path.read_text(encoding="utf-8") if path.exists() else NEW_PAGE
     (folder / "context.json").write_text(_as_json(found), encoding="utf-8")

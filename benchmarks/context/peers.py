@@ -73,7 +73,7 @@ class Vowpal:
 
 
 class VowpalActions(Vowpal):
-    """`--cb_explore_adf`, which `--squarecb`, `--regcb` and `--regcbopt` need: a shared row and an action a class."""
+    """`--cb_explore_adf`, which squarecb and regcb need: a shared row, and an action for each class."""
 
     def _reduction(self) -> str:
         self._actions = [f"|a a{arm}" for arm in self._arms]

@@ -187,6 +187,7 @@ def _add_decide(commands: Commands) -> None:
     decide = _add_saved(commands, "decide", "let a saved bandit decide for a user")
     decide.add_argument("user", metavar="USER", help="for whom")
     decide.add_argument("arms", nargs="*", default=[], metavar="ARM", help="what to choose among (default: every arm)")
+    decide.add_argument("--context", metavar="CONTEXT", help="in which: hour=21,device=phone, or JSON")
     decide.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -201,6 +202,7 @@ def _add_inspect(commands: Commands) -> None:
     inspect = _add_saved(commands, "inspect", "what a saved bandit holds and has learned")
     inspect.add_argument("--user", help="with --arm: why it believes what it believes of this arm for this user")
     inspect.add_argument("--arm", help="see --user")
+    inspect.add_argument("--context", metavar="CONTEXT", help="with --user: in which, as for decide")
 
 
 def _add_export(commands: Commands) -> None:
@@ -302,7 +304,8 @@ def _init(options: argparse.Namespace) -> None:
 
 
 def _decide(options: argparse.Namespace) -> None:
-    shell.decide(options.file, options.user, options.arms, as_json=options.json, tell=_tell)
+    given = {"context": options.context, "as_json": options.json, "tell": _tell}
+    shell.decide(options.file, options.user, options.arms, **given)
 
 
 def _tell(line: str) -> None:
@@ -323,7 +326,7 @@ def _reward(options: argparse.Namespace) -> None:
 
 
 def _inspect(options: argparse.Namespace) -> None:
-    print(shell.inspect(options.file, user=options.user, arm=options.arm))
+    print(shell.inspect(options.file, user=options.user, arm=options.arm, context=options.context))
 
 
 def _export(options: argparse.Namespace) -> None:

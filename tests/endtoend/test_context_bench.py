@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.context import many_users, ours, peers
+from benchmarks.context.beside import REPEATS, RIVALS, to_time, untimed
 from benchmarks.context.data import SETS, Labelled, clusters, linear, mixed
 from benchmarks.context.page import NEW_PAGE, summary, whole, write_page
-from benchmarks.context.protocol import Learner, Method, one_pass, play
+from benchmarks.context.protocol import LOOKED, Learner, Method, one_pass, play
 from benchmarks.context.schedule import FINALISTS, LIMIT, LONG, TRIED, due
 from benchmarks.context.store import Kept, Line
 
@@ -48,7 +49,7 @@ def test_a_pass_shows_every_row_once_and_pays_for_the_right_class() -> None:
     found = play(method_of(learner), SMALL, 0)
     assert found.rounds == 12
     assert found.reward == pytest.approx(4 / 12)
-    assert found.ms > 0
+    assert min(found.ms, found.wall) > 0
     assert sorted(learner.shown) == SMALL.values()
     label = {tuple(row): place % 3 for place, row in enumerate(SMALL.values())}
     assert learner.taught == [(row, 1, 0.25, float(label[tuple(row)] == 1)) for row in learner.shown]
@@ -65,8 +66,8 @@ def test_the_seed_shuffles_the_rows() -> None:
 
 def test_a_pass_stops_at_its_limit() -> None:
     learner = Always(0)
-    assert one_pass(learner, ((row, 0) for row in SMALL.values()), limit=0.0).rounds == 1
-    assert len(learner.taught) == 1
+    assert one_pass(learner, ((row, 0) for row in SMALL.values()), limit=0.0).rounds == LOOKED
+    assert len(learner.taught) == LOOKED < SMALL.n_rows
 
 
 @pytest.mark.parametrize(
@@ -164,7 +165,7 @@ def test_names_of_methods_are_their_own() -> None:
 
 def line_of(data: str, method: str, seed: int, reward: float, ms: float = 0.1, **more: Any) -> Line:
     line = {"set": data, "library": method.split(":")[0], "method": method, "seed": seed, "rounds": 100}
-    return line | {"reward": reward, "ms": ms, "stopped": False, "machine": "one core"} | more
+    return line | {"reward": reward, "ms": ms, "wall": 2 * ms, "stopped": False, "machine": "one core"} | more
 
 
 def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
@@ -177,6 +178,34 @@ def test_a_line_that_was_cut_off_is_dropped(tmp_path: Path) -> None:
     assert list(again.of("wine", "river: a")) == [0]
     again.add(line_of("wine", "river: a", 1, 0.6))
     assert list(Kept(path).of("wine", "river: a")) == [0, 1]
+
+
+def test_what_is_to_be_made_again_is_forgotten(tmp_path: Path) -> None:
+    kept = Kept(tmp_path / "passes.json")
+    for name in ("coterie: auto-ucb", "river: a"):
+        kept.add(line_of("wine", name, 0, 0.5))
+    kept.forget("coterie")
+    for each in (kept, Kept(tmp_path / "passes.json")):
+        assert each.of("wine", "coterie: auto-ucb") == {}
+        assert list(each.of("wine", "river: a")) == [0]
+
+
+def test_ours_and_the_fastest_that_come_near_are_timed_in_turn(tmp_path: Path) -> None:
+    own = method_of(Always(0), "own", "coterie", patient=True)
+    others = [method_of(Always(0), f"number {each}") for each in range(6)]
+    lines = [line_of("set", own.key, 0, 0.8)]
+    lines += [line_of("set", other.key, 0, 0.77, ms=6.0 - place) for place, other in enumerate(others)]
+    lines[1]["reward"] = 0.75  # not near, and the slowest
+    rows = summary(lines)["rows"]
+    chosen = to_time(rows, "set", own, [own, *others])
+    assert chosen == [own, *others[: -RIVALS - 1 : -1]]
+    times = Kept(tmp_path / "times.json")
+    units = list(untimed("set", chosen, times))
+    assert units == [(method, repeat) for repeat in range(REPEATS) for method in chosen]
+    times.add(line_of("set", own.key, 0, 0.8))
+    assert list(untimed("set", chosen, times)) == units[1:]
+    assert to_time(rows, "other", own, [own, *others]) == []
+    assert to_time(rows[:2], "set", own, [own, *others]) == []
 
 
 def many_methods() -> list[Method]:
@@ -265,27 +294,35 @@ def kept_lines() -> Iterator[Line]:
     yield line_of("mixed", "mabwiser: Radius", 0, 0.99, 9.0, stopped=True)
 
 
+def timed_lines() -> Iterator[Line]:
+    for repeat, busy in enumerate((1.0, 9.0, 1.0)):
+        yield line_of("digits", "coterie: auto-ucb", repeat, 0.8, 4.0 * busy)
+        yield line_of("digits", "vowpalwabbit: bag", repeat, 0.7, 1.0 * busy)
+
+
 def test_the_tables_are_made_from_the_kept_passes(tmp_path: Path) -> None:
-    kept = Kept(tmp_path / "passes.json")
+    kept, times = Kept(tmp_path / "passes.json"), Kept(tmp_path / "times.json")
     for line in kept_lines():
         kept.add(line)
-    page = write_page(kept, tmp_path).read_text(encoding="utf-8")
+    for line in timed_lines():
+        times.add(line)
+    page = write_page(kept, times, tmp_path).read_text(encoding="utf-8")
     bag = "0.770 ± 0.006, 0.2 ms: bag"
     assert f"| digits | 100 | 0.86 | **0.800 ± 0.006** | {bag} | not run | not run | +0.030 |" in page
-    assert "| digits | 0.8 | vowpalwabbit: bag | 0.770 | 0.2 | **4.0** |" in page
-    assert "| wine | 0.3 | vowpalwabbit: bag | 0.930 | 0.2 | 1.5 |" in page
+    assert "| digits | 4 | vowpalwabbit: bag | 0.770 | 1 | **4.0** | **4.0** |" in page
+    assert "| wine | 0.3 | not timed yet |" in page
     assert "| mixed | 0.3 | none is |" in page
     assert "Not run, as it was not installed: river." in page
     assert "stopped after 100 rounds, 9 ms" in page
     assert "| digits, 100 users | 0.600 ± 0.006, 1 ms | - | - |" in page
-    assert json.loads((tmp_path / "context.json").read_text(encoding="utf-8")) == summary(kept_lines())
+    assert json.loads((tmp_path / "context.json").read_text(encoding="utf-8")) == summary(kept_lines(), timed_lines())
 
 
 def test_words_between_the_tables_stay(tmp_path: Path) -> None:
     (tmp_path / "context.md").write_text(f"{NEW_PAGE}\nWords.\n", encoding="utf-8")
     kept = Kept(tmp_path / "passes.json")
     kept.add(line_of("wine", "river: LinUCBDisjoint", 0, 0.5))
-    page = write_page(kept, tmp_path).read_text(encoding="utf-8")
+    page = write_page(kept, Kept(tmp_path / "times.json"), tmp_path).read_text(encoding="utf-8")
     assert page.endswith("\nWords.\n")
     assert "| 0.500, 0.1 ms: LinUCBDisjoint |" in page
 
@@ -357,6 +394,11 @@ def test_ours_is_one_user_with_classes_as_arms(fake_bandits: list[FakeBandit]) -
     assert [call[0] for call in bandit.calls] == ["decide", "reward"] * 12
     assert sorted(call[2].tolist() for call in bandit.calls[::2]) == SMALL.values()
     assert sum(call[2] for call in bandit.calls[1::2]) == 4
+
+
+@pytest.mark.parametrize("data", [SMALL, mixed(20)], ids=lambda data: data.name)
+def test_a_real_bandit_plays(data: Labelled) -> None:
+    assert play(ours.OURS, data, 0).rounds == data.n_rows
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,23 @@ def test_init_decide_reward_inspect(
     assert json.loads(Path("plain/state.json").read_text(encoding="utf-8"))["counts"]["rewards"] == 1
 
 
+def test_a_context_from_the_shell(
+    tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert init(tables) == 0
+    monkeypatch.chdir(tables)
+    file = "shop/bandit.coterie"
+    assert command_line.main(["decide", file, "ana", "--context", "hour=21,device=phone"]) == 0
+    assert command_line.main(["reward", file, "0", "1.0"]) == 0
+    assert command_line.main(["decide", file, "bo", "s1", "--context", '{"hour": 9, "device": "desktop"}']) == 0
+    capsys.readouterr()
+    assert command_line.main(["decide", file, "bo", "--context", "hour=9"]) == 2
+    assert "the context has no 'device'" in capsys.readouterr().err
+    about = ["--user", "ana", "--arm", "s1", "--context", "hour=21,device=phone"]
+    assert command_line.main(["inspect", file, *about]) == 0
+    assert capsys.readouterr().out.startswith("'s1' for 'ana':")
+
+
 def test_init_takes_binary_rewards_and_a_least_propensity(
     tables: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

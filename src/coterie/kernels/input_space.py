@@ -9,7 +9,7 @@ from coterie.contracts import Array, Index
 from coterie.errors import ContextError, DimensionError, listed
 from coterie.kernels.inputs import InputLayout
 from coterie.kernels.pool import ArmPool, as_rows, check_range
-from coterie.kernels.schema import ContextSchema
+from coterie.kernels.schema import CATEGORY, ContextSchema
 
 FIRST_PLACE = 1.0  # of a slate; also that of a decision that is of none
 
@@ -44,6 +44,25 @@ class InputSpace:
         codes, features = (0, arms.dimension) if arms.has_features else (len(arms), 0)
         numbers, categories = len(self.request_features) + schema.n_numbers, schema.n_categories + self.has_places
         return InputLayout(codes, features, numbers, categories)
+
+    @property
+    def columns(self) -> list[str]:
+        """What the columns of an input are called; "arm" is the row of an arm without features.
+
+        Examples:
+            >>> InputSpace(ArmPool([[0.5, 1.0]]), ContextSchema.of({"device": "category", "hour": "number"})).columns
+            ['feature 0', 'feature 1', 'hour', 'device']
+        """
+        names = self.arms.feature_names or [f"feature {i}" for i in range(self.arms.dimension)]
+        fields = sorted(self.schema.fields, key=lambda field: field.kind == CATEGORY)  # which come last
+        of_arm = names if self.arms.has_features else ["arm"]
+        of_places = ["place"] if self.has_places else []
+        return [*of_arm, *self.request_features, *(field.name for field in fields), *of_places]
+
+    @property
+    def needs_context(self) -> bool:
+        """Whether an arm is nothing without a context: there are names of it, or features of the request."""
+        return bool(self.schema.fields or self.request_features)
 
     def encoded(self, context: Any) -> tuple[Array, "InputSpace"]:
         """Returns a context as a row, and the space after it has come; raises if it is not as the schema says."""

@@ -225,6 +225,14 @@ class ContextSchema:
             for field in self.fields
         }
 
+    def is_like(self, other: "ContextSchema") -> bool:
+        """Returns whether both take the same contexts, in the same order, whatever categories they have learned."""
+        return self.is_named == other.is_named and self._stated() == other._stated()
+
+    def _stated(self) -> list[ContextField]:
+        learned: dict[str, Any] = {"categories": ()}
+        return [field._replace(n_unknown=0, **(learned if field.is_open else {})) for field in self.fields]
+
     def as_plain(self) -> Any:
         """Returns it as plain values, which JSON can hold."""
         fields = [{**field._asdict(), "categories": list(field.categories)} for field in self.fields]

@@ -548,6 +548,9 @@ class Bandit:
     def graph_report(self, progress: Callable[[str, int], None] | None = None) -> GraphReport:
         """Returns what the rewards say about the graph: print it, or draw it. Takes three fits.
 
+        With contexts the evidence is that of the rewards in them, and neighbours are compared on the arms of the pool
+        that both have met, whatever the contexts.
+
         Args:
             progress: Called with "fits" and how many of the three are done, from 0.
         """
@@ -560,6 +563,8 @@ class Bandit:
                 effective_dim=policy.model.effective_dim,
                 seed=self._seed,
                 bernoulli=self._likelihood == "bernoulli",
+                inputs=policy.context if isinstance(policy, ContextPolicy) else None,
+                by_arm=self._learned.history_by_arm() if policy.has_inputs else None,
                 progress=progress,
             )
 

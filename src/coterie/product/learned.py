@@ -150,6 +150,11 @@ class RewardEvents:
         out.spare = float(weights @ (1 - precision))
         return out
 
+    def by_arm(self, weights: Array) -> History:
+        """Returns the history of `history` by arms of the pool alone, whatever the contexts; others are left out."""
+        arms = np.array(self.arms, dtype=np.intp)
+        return History.weighted(self.users, self.arms, self.rewards, np.where(arms == GUEST, 0.0, weights))
+
     def kept(self, users: dict[int, int], arms: dict[int, int]) -> tuple["RewardEvents", dict[int, int]]:
         """Returns the events in new rows, without those of users and arms that are gone, and their new places."""
         out, places = RewardEvents(), {}
@@ -306,6 +311,10 @@ class Learned:
     def history(self) -> History:
         """Returns all rewards, collapsed, each with the weight that it has by now."""
         return self._collapsed(self.policy, self.events)
+
+    def history_by_arm(self) -> History:
+        """Returns the same by arms of the pool, whatever their contexts."""
+        return self.events.by_arm(self.memory.weights(len(self.events)))
 
     def fit(self, batches: Iterable[Any], check: Callable[[Any, int], None], progress: Progress | None) -> int:
         """Learns a table of rewards at once, and returns how many; each batch of them is checked, too."""

@@ -23,13 +23,11 @@ from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
 from coterie.policies.auto.exploration import RoundsOfUse
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, Found, PendingFit, pending_of, state_of
-from coterie.policies.auto.hyper import Hyper, LearnedHyper, hyper_of
+from coterie.policies.auto.hyper import ABSENT, LearnedHyper, hyper_of
 from coterie.policies.auto.likelihood import GaussianLikelihood, Likelihood, fitted
 from coterie.policies.auto.prior import Prior
 from coterie.policies.policy import Policy
 from coterie.policies.reward_batches import condition_on, gathered
-
-KEPT = tuple(name for name in Hyper._fields if name != "graph")  # of hyperparameters, when the graph changes
 
 
 class AutoPolicy(Policy):
@@ -109,8 +107,11 @@ class AutoPolicy(Policy):
         self.centre, self._started_at = state["centre"], state["begun_at"]
         self.fits = [(each["rewards"], _hyper_of_state(each["hyper"])) for each in state["fits"]]
         if self.fits:  # the share of the graph follows changes of it
-            learned = [self.hyper, self.fits[-1][1]]
-            check_same("hyperparameters", *([getattr(each, name) for name in KEPT] for each in learned))
+            kept = [
+                name for name in type(self.hyper)._fields if name != "graph" and getattr(self.hyper, name) != ABSENT
+            ]
+            learned = [self.hyper, self.fits[-1][1]]  # what is absent would outweigh the others
+            check_same("hyperparameters", *([getattr(each, name) for name in kept] for each in learned))
         if state["begun"] is not None:
             context = self.context.with_scales(state["begun"])
             self.pending_fit = pending_of(state["begun"], self._model_maker(context))

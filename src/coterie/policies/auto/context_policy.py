@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 
 from coterie.contracts import Array, UserId
-from coterie.errors import ContextError, CoterieError, DimensionError, listed
+from coterie.errors import ContextError, CoterieError, DimensionError, NumericalError, listed
 from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.models import History, Model
+from coterie.models.engines.local import LocalModel
 from coterie.policies.auto.auto_policy import AutoPolicy
 from coterie.policies.auto.context_batches import inputs_of_rows
 from coterie.policies.auto.hyper import InputHyper
@@ -162,11 +163,22 @@ class ContextPolicy(AutoPolicy):
     def restore(self, state: dict[str, Any]) -> None:
         """Takes the state of a policy with the same settings, and its arrays; it then decides the same to the bit."""
         schema = ContextSchema.from_plain(state["schema"])
-        if schema.given() != self.inputs.schema.given():
+        if not schema.is_like(self.inputs.schema):
             what, rule = f"the schema of contexts is {schema.given()}", "it is the one that was stated or learned first"
             raise ContextError(what, rule, "Use the settings that it was saved with")
         self.inputs = replace(self.inputs, schema=schema)
         super().restore(state)
+
+    def is_sound(self) -> bool:
+        """Returns whether a restored posterior is that of its rewards; raises where it is one of other settings.
+
+        A file has no kernel of contexts, so only the posterior shows whether settings and features are its own.
+        """
+        sound = super().is_sound()
+        if not sound and self._model.mismatch() > LocalModel.mismatch_limit:
+            what = f"a belief on engine {self._model.engine!r} is off by {self._model.mismatch():.2g}"
+            raise NumericalError(what, "it is the posterior of its rewards", "Learn the rewards again")
+        return sound
 
     def describe(self) -> str:
         """Returns in words what this policy runs on and what it has learned, of contexts too."""

@@ -86,5 +86,6 @@ def explored_widths(std: Array, not_common: Array, horizon: float, visits: Array
     """
     most = worth(horizon)
     idle = np.maximum(1 - worth(visits) / most, 0.0)[..., None]
-    left_out = idle * np.minimum(not_common / np.maximum(std * std, TINY), 1.0)
+    variance = np.maximum(std * std, TINY)
+    left_out = idle * (np.minimum(not_common, variance) / variance)  # at most 1, however small the variance
     return np.asarray(np.sqrt(most * (1 - left_out)))

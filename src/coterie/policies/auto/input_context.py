@@ -36,6 +36,7 @@ from coterie.policies.auto.statistics import centre_and_variance
 FIRST_REWARDS = 32  # which say what the average arm pays
 TRAIT_FEATURES, TRAIT_ERROR = 32, 1e-3  # of users on large graphs, at most, and the variance they may miss
 CONTEXT, INTERACTION = -2.0, 0.0  # log variances beforehand, in units of the arm kernel
+COMPETING = -4.0  # that of the context beside what arms that have nothing to do with one another have, without features
 
 
 class InputFitContext(FitContext):
@@ -116,7 +117,7 @@ class InputFitContext(FitContext):
         has_context = layout.numbers + layout.categories > 0
         centre = InputHyper(
             **base.centre._asdict(),
-            context=(CONTEXT - log(layout.codes - 1) if layout.codes > 1 else CONTEXT) if has_context else ABSENT,
+            context=(COMPETING - log(layout.codes - 1) if layout.codes > 1 else CONTEXT) if has_context else ABSENT,
             interaction=INTERACTION if has_context else ABSENT,
             number_scale=log(sqrt(2 * max(self.n_numbers, 1))),
             category_scale=log(sqrt(max(layout.categories, 1))),
@@ -127,7 +128,7 @@ class InputFitContext(FitContext):
         spread = InputHyper(
             **base.spread._asdict(),
             context=2.0,
-            interaction=1.5,
+            interaction=3.0,
             number_scale=0.7,
             category_scale=1.0,
             context_linear=2.0,

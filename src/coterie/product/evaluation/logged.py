@@ -31,6 +31,7 @@ class Logged:
         contexts: What was different about each moment; none where there are no contexts.
         slates: A number for each decision, the same for the places of a slate, which come in their order; none where
             each decision stands alone.
+        shown_at: At which place of a slate each was shown, from 1; none means at the first.
         places: Where the chosen arm stands in `candidates`; computed.
 
     Examples:
@@ -49,6 +50,7 @@ class Logged:
     chances: Array | None = None
     contexts: Contexts | None = None
     slates: Index | None = None
+    shown_at: Index | None = None
     places: Index = field(init=False)
 
     def __post_init__(self) -> None:
@@ -72,6 +74,7 @@ class Logged:
         chances: Sequence[Sequence[float]] | None = None,
         contexts: Sequence[Any] | None = None,
         slates: Sequence[int] | None = None,
+        shown_at: Sequence[int] | None = None,
     ) -> "Logged":
         """Returns the log of plain lists, with a list of candidates for each decision.
 
@@ -88,6 +91,7 @@ class Logged:
             chances=None if chances is None else _joined(chances, np.float64),
             contexts=None if contexts is None else Contexts.of(contexts),
             slates=None if slates is None else np.asarray(slates, dtype=np.intp),
+            shown_at=None if shown_at is None else np.asarray(shown_at, dtype=np.intp),
         )
 
     @property
@@ -144,7 +148,7 @@ def _check_lengths(log: Logged) -> None:
     """Raises if the columns do not belong together, or a decision had no candidate."""
     n = len(log.users)
     lengths = {name: len(getattr(log, name)) for name in ONE_EACH} | {"starts": len(log.starts) - 1}
-    given = {"times": log.times, "contexts": log.contexts, "slates": log.slates}
+    given = {"times": log.times, "contexts": log.contexts, "slates": log.slates, "shown_at": log.shown_at}
     lengths |= {name: len(values) for name, values in given.items() if values is not None}
     if not n:
         raise InputError("the log is empty", "there is at least one decision", "Pass one with decisions")
@@ -190,13 +194,15 @@ def _places(log: Logged) -> Index:
 
 def _check_numbers(log: Logged) -> None:
     """Raises at the first reward, propensity or time that is none."""
-    rewards, propensities, times = log.rewards, log.propensities, log.times
+    rewards, propensities, times, places = log.rewards, log.propensities, log.times, log.shown_at
     odd = ~(np.abs(rewards) <= LARGEST_REWARD)
     check_rows(odd, RewardError, lambda row: f"the reward is {rewards[row]}", REWARD_RULE)
     odd = ~((propensities >= LEAST_PROPENSITY) & (propensities <= 1))
     check_rows(odd, ParameterError, lambda row: f"the propensity is {propensities[row]}", PROPENSITY_RULE)
     if times is not None:
         check_rows(~np.isfinite(times), ParameterError, lambda row: f"the time is {times[row]}", "it is a number")
+    if places is not None:
+        check_rows(places < 1, ParameterError, lambda row: f"the place is {places[row]}", "places are counted from 1")
     if log.chances is not None:
         _check_chances(log, log.chances)
 

@@ -94,6 +94,7 @@ def material_of(
         ),
         contexts=events.context,
         slates=None if events.slate is None else in_slates(events).astype(np.intp),
+        shown_at=None if events.place is None else np.maximum(events.place, 1).astype(np.intp),
     )
     if events.slate is not None:
         logged = logged.take(slate_order(events))
@@ -204,6 +205,10 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True, co
     if contexts and schema is not None and schema.fields:
         given = lines.contexts()
         logged = replace(logged, contexts=Contexts.of([given.get(each.id) for each, _ in kept], schema))
+    ranked = lines.ranked()
+    if any(each.id in ranked for each, _ in kept):
+        slates, places = zip(*(ranked.get(each.id, (each.id, 1)) for each, _ in kept), strict=True)
+        logged = replace(logged, slates=np.array(slates, dtype=np.intp), shown_at=np.array(places, dtype=np.intp))
     people = bandit.graph if graph else without_edges(bandit.graph)
     return Material(logged, people, bandit.arms, tuple(_notes_of_journal(bandit, len(rewards), len(made), len(kept))))
 

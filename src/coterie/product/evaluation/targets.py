@@ -131,7 +131,26 @@ def _inputs(policy: Policy, log: Logged) -> Iterator[Array]:
     """Yields each chosen arm in its context, as the model knows it; nothing where it knows no contexts."""
     if policy.has_inputs:
         for row, arm in enumerate(log.arms.tolist()):
-            yield policy.in_context([arm], context_of(policy, log, row))[0]
+            yield known_arms(policy, log, row, [arm], learn=True)[0]
+
+
+def known_arms(policy: Policy, log: Logged, row: int, arms: Any, *, learn: bool = False) -> Any:
+    """Returns arms as the model of a policy knows them in one decision: in its context, at its place of a slate.
+
+    Args:
+        policy: Whose model.
+        log: The decisions.
+        row: Which of them.
+        arms: Rows of the pool.
+        learn: Whether categories that are new are learned.
+    """
+    known = policy.in_context(arms, context_of(policy, log, row), learn=learn)
+    return policy.at_place(known, place_of(log, row))
+
+
+def place_of(log: Logged, row: int) -> int:
+    """Returns the place of a slate at which a decision was shown, from 1."""
+    return 1 if log.shown_at is None else int(log.shown_at[row])
 
 
 def context_of(policy: Policy, log: Logged, row: int) -> Any:
@@ -140,10 +159,13 @@ def context_of(policy: Policy, log: Logged, row: int) -> Any:
 
 
 def _moments(policy: Policy, log: Logged) -> Index:
-    """Returns a number for each decision, the same where its context says the same to a policy."""
-    if log.contexts is None or not policy.takes_contexts:
-        return np.zeros(len(log), dtype=np.intp)
-    return log.contexts.codes()
+    """Returns a number for each decision, the same where context and place say the same to a policy."""
+    moments = np.zeros(len(log), dtype=np.intp)
+    if log.contexts is not None and policy.takes_contexts:
+        moments = log.contexts.codes()
+    if log.shown_at is not None and policy.has_places:
+        moments = moments * (int(log.shown_at.max()) + 1) + log.shown_at
+    return moments
 
 
 def options_of(name: str, given: Mapping[str, Any], log: Logged) -> dict[str, Any]:
@@ -181,8 +203,7 @@ def choice_probabilities(
         key = user, moments[row], shown.tobytes()
         found = known.get(key)
         if found is None:
-            arms = policy.in_context(shown, context_of(policy, log, row), learn=False)
-            found = _probabilities(policy, user, arms, rng)
+            found = _probabilities(policy, user, known_arms(policy, log, row, shown), rng)
             if held < cached:
                 known[key] = found
                 held += 2 * len(shown)
@@ -204,8 +225,7 @@ def predictions(policy: Policy, log: Logged, offset: float = 0.0) -> Array:
     for at in _groups(asked[rows]):
         row = int(rows[at[0]])
         shown, back = np.unique(log.candidates[at], return_inverse=True)
-        arms = policy.in_context(shown, context_of(policy, log, row), learn=False)
-        mean, _ = policy.predict_rows(int(log.users[row]), arms)
+        mean, _ = policy.predict_rows(int(log.users[row]), known_arms(policy, log, row, shown))
         out[at] = mean[back]
     return out + offset
 
@@ -235,15 +255,26 @@ def replay_learning(
         if row % EVERY == 0:
             progress(f"{label}: is replayed", row, len(log))
         user, arm, context = policy.graph.user_at(users[row]), ids[arms[row]], context_of(policy, log, row)
-        choice = policy.select(user, [ids[each] for each in log.shown(row).tolist()], context=context)
-        if coins[row] and choice.arm == arm:
-            waiting.append((user, arm, rewards[row], context))
+        chosen = _choice(policy, log, row)
+        if coins[row] and chosen == arm:
+            waiting.append((user, arm, rewards[row], context, place_of(log, row)))
             counts[row] = True
         if row in ends:
-            for *learned, context in waiting:
-                policy.update(*learned, context=context)
+            for *learned, context, place in waiting:
+                policy.update(*learned, context=context, place=place)
             waiting = []
     return accepted(log, counts)
+
+
+def _choice(policy: Policy, log: Logged, row: int) -> Any:
+    """Returns what a policy chooses in a decision, which counts as one of its own."""
+    assert policy.arms is not None
+    shown, ids = log.shown(row), policy.arms.ids
+    if not policy.has_places:
+        user, context = policy.graph.user_at(int(log.users[row])), context_of(policy, log, row)
+        return policy.select(user, [ids[each] for each in shown.tolist()], context=context).arm
+    found = policy.consider_rows(int(log.users[row]), known_arms(policy, log, row, shown, learn=True))
+    return ids[shown[found.best]]
 
 
 def check_freezable(policy: Policy) -> None:

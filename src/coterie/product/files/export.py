@@ -11,9 +11,10 @@ import numpy as np
 
 from coterie.contracts import VERSION
 from coterie.errors import SavedFileError
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import not_written, sync_folder
-from coterie.product.files.checked.schema import ARRAYS
+from coterie.product.files.checked.schema import ARRAYS, EXAMINED_ARRAYS, INPUT_ARRAYS
 from coterie.product.files.saving import parts_as_saved
 
 STATE_FILE, ARRAYS_FILE = "state.json", "arrays.npz"
@@ -25,7 +26,8 @@ def export_bandit(bandit: Bandit, folder: Path, *, largest_table: int = LARGEST_
 
     The arrays are one archive and not a file each, so that they cannot be parted from each other, and numpy opens it
     by name without reading what is not asked for. Means and stds are left out where more pairs than `largest_table`
-    have one.
+    have one, and where they depend on a context. The rows of `event_inputs` are arms in their contexts: of a context,
+    numbers and flags come first, then codes of categories, from 1 in the order of `context_schema`.
     """
     if folder.exists() or folder.is_symlink():
         raise _in_the_way(folder)
@@ -63,6 +65,7 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
         belief = _belief(bandit, largest_table)  # first, for it brings the weights of older rewards up to date
         with bandit.frozen() as parts:
             saved, arrays = parts_as_saved(bandit, parts)
+            inputs = _inputs(bandit, saved)
     counts = {
         "users": len(saved["users"]),
         "arms": len(saved["arms"]),
@@ -71,14 +74,27 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
         "pending": len(arrays["pending"]),
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
-    state = {"coterie": VERSION, "counts": counts, **plain, "belief_is_exported": bool(belief)}
-    return state, {name: arrays[name] for name in ARRAYS} | belief
+    state = {"coterie": VERSION, "counts": counts, **plain, **inputs, "belief_is_exported": bool(belief)}
+    names = [name for name in (*ARRAYS, *INPUT_ARRAYS, *EXAMINED_ARRAYS) if name in arrays]
+    return state, {name: arrays[name] for name in names} | belief
+
+
+def _inputs(bandit: Bandit, saved: dict[str, Any]) -> dict[str, Any]:
+    """Returns what the columns of inputs are, and what is known of guests and users; nothing without contexts."""
+    policy = bandit._learned.policy
+    if not isinstance(policy, ContextPolicy):
+        return {}
+    schema = policy.inputs.schema.as_plain()
+    return {"inputs": {"columns": policy.inputs.columns, "schema": schema, **saved["inputs"]}}
 
 
 def _belief(bandit: Bandit, largest_table: int) -> dict[str, Any]:
-    """Returns mean and std, a row for each user and a column for each arm; nothing where the table would be large."""
-    users, arms = bandit.graph.users, bandit.arms.ids
-    if len(users) * len(arms) > largest_table:
+    """Returns mean and std, a row for each user and a column for each arm.
+
+    Nothing where the table would be large, or where it depends on the context.
+    """
+    users, arms, policy = bandit.graph.users, bandit.arms.ids, bandit._learned.policy
+    if len(users) * len(arms) > largest_table or (isinstance(policy, ContextPolicy) and policy.inputs.needs_context):
         return {}
     table = np.array([list(bandit.predict(user, arms).values()) for user in users])
     return {"belief_mean": table[:, :, 0], "belief_std": table[:, :, 1]}

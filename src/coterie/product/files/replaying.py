@@ -145,6 +145,12 @@ class JournalLines:
                 found |= dict.fromkeys(range(first, first + len(line.get("gave", ()))), context)
         return found
 
+    def ranked(self) -> dict[int, tuple[int, int]]:
+        """Returns slate and place of each decision that is of one: the id of the slate, and the place from 1."""
+        lines = (line for line in self._parsed() if line.get("call") == "rank")
+        firsts = ((line["decisions"], len(line.get("gave", ()))) for line in lines)
+        return {first + place: (first, place + 1) for first, k in firsts for place in range(k)}
+
     def _start(self, mark: list[Any] | None) -> int:
         """Returns the first change after a bandit was saved with this mark."""
         if mark is not None and mark[0] == self.name:

@@ -18,10 +18,11 @@ from coterie.kernels import ArmPool
 from coterie.models import History
 from coterie.policies.auto.bernoulli_likelihood import BernoulliEvidence, level_of, logit_prior
 from coterie.policies.auto.evidence import Together
-from coterie.policies.auto.fit_context import FitContext
-from coterie.policies.auto.hyper import Hyper
-from coterie.policies.auto.prior import THOROUGH, Prior, fit
-from coterie.policies.auto.sampling import PairSample, draw_samples
+from coterie.policies.auto.fit_context import FitContext, is_uneven
+from coterie.policies.auto.hyper import LearnedHyper
+from coterie.policies.auto.input_context import InputFitContext
+from coterie.policies.auto.prior import THOROUGH, fit
+from coterie.policies.auto.sampling import PairSample, draw_input_samples, draw_samples
 from coterie.policies.auto.statistics import centre_and_variance, noise_share_of
 
 PERMUTATIONS = 199
@@ -44,6 +45,7 @@ class GraphReport:
         n_users: How many users there are.
         n_arms: How many arms there are.
         n_edges: How many of them are joined.
+        has_contexts: Whether arms have contexts, or users features.
     """
 
     n_rewards: int
@@ -55,6 +57,7 @@ class GraphReport:
     n_users: int
     n_arms: int
     n_edges: int
+    has_contexts: bool = False
 
     @property
     def helps(self) -> bool | None:
@@ -87,9 +90,7 @@ class GraphReport:
             return ""
         if not self.shares:
             return "Nothing is learned yet about how much users share."
-        shares = ", ".join(
-            f"{share:.0%} {words}" for share, words in zip(self.shares[-1][1].values(), _WORDS, strict=True)
-        )
+        shares = ", ".join(f"{share:.0%} {_WORDS[name]}" for name, share in self.shares[-1][1].items())
         return f"Of what users like, {shares}."
 
     def _alike(self) -> str:
@@ -106,16 +107,18 @@ class GraphReport:
     def _why_apart(self) -> str:
         if self.p_value is None or (self.helps is True) == (self.p_value <= SMALL_P):
             return ""
+        whatever, contexts = (", whatever the contexts", "and the contexts ") if self.has_contexts else ("", "")
         return (
             " That the two differ is possible: this compares mean rewards on the arms that both neighbours have met "
-            "and only these; the evidence uses all rewards, and how alike the arms are."
+            f"and only these{whatever}; the evidence uses all rewards, and how alike the arms {contexts}are."
         )
 
     def _dimension(self) -> str:
-        pairs = self.n_users * self.n_arms
+        pairs, counts = self.n_users * self.n_arms, f"{counted(self.n_users, 'user')} x {counted(self.n_arms, 'arm')}"
+        most = "" if self.has_contexts else f", where {counts} could have {pairs:,}"
         return (
             f"So far the rewards inform about {self.effective_dim:.1f} independent quantities (the paper's effective "
-            f"dimension), where {counted(self.n_users, 'user')} x {counted(self.n_arms, 'arm')} could have {pairs:,}."
+            f"dimension){most}."
         )
 
     def draw(self, path: str | Path) -> None:
@@ -147,8 +150,8 @@ class GraphReport:
             axes.text(0.5, 0.5, "nothing learned yet", transform=axes.transAxes, ha="center", va="center")
             return
         times = [t for t, _ in self.shares]
-        for name, colour, dashes in (("graph", "#0072B2", "-"), ("own", "#D55E00", "--"), ("common", "#009E73", ":")):
-            shares = [each[name] for _, each in self.shares]
+        for name in self.shares[-1][1]:
+            shares, (colour, dashes) = [each[name] for _, each in self.shares], _LINES[name]
             axes.plot(times, shares, color=colour, linestyle=dashes, marker="o", label=name)
         axes.set_xscale("log", base=2)
         axes.set_xticks(times[:: 1 + len(times) // 8], [f"{t:,}" for t in times[:: 1 + len(times) // 8]])
@@ -167,7 +170,13 @@ class GraphReport:
             axes.text(0.5, 0.5, "nothing learned yet", transform=axes.transAxes, ha="center", va="center")
 
 
-_WORDS = ("goes along the graph", "is each user's own", "is common to all")
+_WORDS = {
+    "graph": "goes along the graph",
+    "own": "is each user's own",
+    "common": "is common to all",
+    "traits": "goes by the users' features",
+}
+_LINES = {"graph": ("#0072B2", "-"), "own": ("#D55E00", "--"), "common": ("#009E73", ":"), "traits": ("#CC79A7", "-.")}
 
 
 def make_report(
@@ -175,15 +184,29 @@ def make_report(
     arms: ArmPool,
     history: History,
     *,
-    fits: list[tuple[int, Hyper]],
+    fits: list[tuple[int, LearnedHyper]],
     effective_dim: float,
     seed: int,
     bernoulli: bool = False,
+    inputs: InputFitContext | None = None,
+    by_arm: History | None = None,
     progress: Callable[[str, int], None] | None = None,
 ) -> GraphReport:
     """Returns the report on a graph from the rewards; a history of real rewards is left centred.
 
     Beyond 1,500 pairs or 2,000 users the evidence is that of some neighbourhoods, the same for all three.
+
+    Args:
+        graph: The users.
+        arms: The pool.
+        history: The rewards, as the model knows them.
+        fits: After how many rewards hyperparameters were learned, and which.
+        effective_dim: The model's.
+        seed: Fixes the permutations, and the neighbourhoods.
+        bernoulli: Whether rewards are 0 and 1, with that likelihood.
+        inputs: What kernels are made of where arms have contexts, or users features.
+        by_arm: The rewards by arms of the pool, in that case.
+        progress: Called with "fits" and how many are done.
     """
     counts = history.count_array()
     if len(history) and not bernoulli:
@@ -193,10 +216,19 @@ def make_report(
         "none": UserGraph.from_matrix(make_graph("empty", graph.n_users).weights, users=graph.users),
         "permuted": graph.permuted(seed),
     }
-    ratio, p_value = homophily(graph, history, len(arms), seed=seed)
-    best = partial(_best_bernoulli if bernoulli else _best_gaussian, arms=arms, history=history)
-    if len(history) and not bernoulli:
-        best = partial(best, samples=draw_samples(graph, history, np.random.default_rng(seed)))
+    ratio, p_value = homophily(graph, history if by_arm is None else by_arm, len(arms), seed=seed)
+    best = partial(_best_bernoulli, arms=arms, history=history)
+    if not bernoulli:
+        draw, make = (
+            (draw_samples, partial(FitContext, arms=arms))
+            if inputs is None
+            else (
+                draw_input_samples,
+                partial(_with_inputs, inputs=inputs.rescaled(history)),
+            )
+        )
+        samples = draw(graph, history, np.random.default_rng(seed)) if len(history) else None
+        best = partial(_best_gaussian, make=make, history=history, samples=samples)
     evidence = {}
     for done, (name, each) in enumerate(shown.items()):
         if progress is not None:
@@ -214,7 +246,13 @@ def make_report(
         n_users=graph.n_users,
         n_arms=len(arms),
         n_edges=graph.n_edges,
+        has_contexts=inputs is not None,
     )
+
+
+def _with_inputs(graph: UserGraph, *, inputs: InputFitContext) -> InputFitContext:
+    """Returns what kernels are made of on another graph, with contexts and features of users as they are."""
+    return inputs.on(graph, normalised=is_uneven(graph.degrees))
 
 
 def _best_bernoulli(graph: UserGraph, *, arms: ArmPool, history: History) -> float:
@@ -226,13 +264,17 @@ def _best_bernoulli(graph: UserGraph, *, arms: ArmPool, history: History) -> flo
 
 
 def _best_gaussian(
-    graph: UserGraph, *, arms: ArmPool, history: History, samples: list[PairSample] | None = None
+    graph: UserGraph,
+    *,
+    make: Callable[[UserGraph], FitContext],
+    history: History,
+    samples: list[PairSample] | None,
 ) -> float:
     if samples is None:
         return 0.0
-    context = FitContext(graph, arms)
+    context = make(graph)
     variance = centre_and_variance(history)[1]
-    prior = Prior.of(context, variance, noise_share=noise_share_of(history, variance))
+    prior = context.prior(variance, noise_share_of(history, variance))
     evidence = Together([context.sampled_evidence(history, each) for each in samples])
     return fit(evidence, prior, prior.centre, steps=THOROUGH)[1]
 

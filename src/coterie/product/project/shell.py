@@ -6,17 +6,26 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import DecisionError, ParameterError, counted
+from coterie.kernels import ArmPool
+from coterie.kernels.schema import CATEGORY, ContextField, ContextSchema
 from coterie.logs.tables import as_whole
 from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
 from coterie.product.files.replaying import replay
 from coterie.product.files.saving import kept
+from coterie.product.project.context_text import read_context
 
 SHOWN = 5
 
 
 def decide(
-    path: Path, user: str, arms: Sequence[str] = (), *, as_json: bool = False, tell: Callable[[str], None] | None = None
+    path: Path,
+    user: str,
+    arms: Sequence[str] = (),
+    *,
+    context: str | None = None,
+    as_json: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> str:
     """Returns in one line the decision for a user, which the file then holds; no arms given means all.
 
@@ -24,12 +33,13 @@ def decide(
         path: A saved bandit.
         user: For whom.
         arms: What to choose among.
+        context: In which, as `read_context` takes it.
         as_json: Whether the line is JSON.
         tell: Called with the line before the file is saved; if that fails, the file stays as it was.
     """
     with kept(path) as bandit:
         shown = [as_id(arm, bandit.arms.index) for arm in arms] or None
-        decision = bandit.decide(as_id(user, bandit.graph.index), shown)
+        decision = bandit.decide(as_id(user, bandit.graph.index), shown, _context(bandit, context))
         line = decision_as_json(decision) if as_json else decision_in_words(decision)
         if tell is not None:
             tell(line)
@@ -46,14 +56,17 @@ def reward(path: Path, decision: int, value: float, *, replace: bool = False) ->
     return f"decision {decision}: learned {value:g}; {_counted(bandit)}"
 
 
-def inspect(path: Path, *, user: str | None = None, arm: str | None = None) -> str:
+def inspect(path: Path, *, user: str | None = None, arm: str | None = None, context: str | None = None) -> str:
     """Returns in words what a file holds, or why the bandit believes what it believes of an arm for a user."""
     if (user is None) != (arm is None):
         given, missing = ("--user", "--arm") if arm is None else ("--arm", "--user")
         raise ParameterError(f"{given} is given without {missing}", "an estimate is for both", "Give both or neither")
+    if context is not None and user is None:
+        raise ParameterError("--context is given without --user", "an estimate is for a user", "Give --user and --arm")
     bandit = Bandit.load(path, journal=None)  # it is only read
     if user is not None and arm is not None:
-        return str(bandit.explain(as_id(user, bandit.graph.index), as_id(arm, bandit.arms.index)))
+        asked = as_id(user, bandit.graph.index), as_id(arm, bandit.arms.index)
+        return str(bandit.explain(*asked, _context(bandit, context)))
     return "\n".join(f"{name:<10}{words}" for name, words in _described(path, bandit).items())
 
 
@@ -79,6 +92,10 @@ def as_id(text: str, known: Mapping[Any, int]) -> str | int:
     """
     number = as_whole(text)
     return number if number is not None and text not in known and number in known else text
+
+
+def _context(bandit: Bandit, text: str | None) -> Any:
+    return None if text is None else read_context(text, bandit.context_schema)
 
 
 def decision_in_words(decision: Decision) -> str:
@@ -123,9 +140,10 @@ def _described(path: Path, bandit: Bandit) -> dict[str, str]:
         return {
             "file": f"{path}, {path.stat().st_size / 1000:.1f} kB",
             "users": f"{graph.n_users}, with {counted(graph.n_edges, 'edge')}, in {parted}",
-            "arms": f"{len(arms)} with {counted(arms.dimension, 'feature')}{retired}",
+            "arms": f"{len(arms)} with {_features(arms)}{retired}",
+            **_contexts(bandit.context_schema),
             "rewards": _rewards(parts["events"].rewards),
-            "decisions": f"{parts['n_decisions']} made, {_pending(bandit, parts['pending'])}",
+            "decisions": f"{parts['n_decisions']} made, {_pending(bandit.pending)}",
             "memory": _memory(settings["forgetting"], settings["window"]),
             "policy": f"{settings['policy']}, seed {settings['seed']}",
             "model": bandit.describe(),
@@ -139,10 +157,36 @@ def _rewards(rewards: Sequence[float]) -> str:
     return f"{len(rewards)}, on average {mean:.3g}, from {min(rewards):.3g} to {max(rewards):.3g}"
 
 
-def _pending(bandit: Bandit, pending: Sequence[tuple[int, Any]]) -> str:
+def _features(arms: ArmPool) -> str:
+    return counted(arms.dimension, "feature") if arms.has_features else "no features"
+
+
+def _contexts(schema: ContextSchema | None) -> dict[str, str]:
+    """Returns in words what contexts hold; nothing where there are none."""
+    if schema is None or not schema.fields:
+        return {}
+    if not schema.is_named:
+        return {"contexts": f"rows of {counted(schema.n_numbers, 'number')}"}
+    return {"contexts": ", ".join(map(_field, schema.fields))}
+
+
+def _field(field: ContextField) -> str:
+    """Returns in words what a name of a context holds.
+
+    Examples:
+        >>> _field(ContextField("device", CATEGORY, ("phone",), n_unknown=3))
+        'device (category: 1 known, 3 times an unknown one)'
+    """
+    if field.kind != CATEGORY:
+        return f"{field.name} ({field.kind})"
+    unknown = f", {field.n_unknown} times an unknown one" if field.n_unknown else ""
+    return f"{field.name} ({field.kind}: {len(field.categories)} known{unknown})"
+
+
+def _pending(pending: Mapping[int, tuple[Any, Any]]) -> str:
     if not pending:
         return "none waits for a reward"
-    last = [f"{number} ({bandit.arms.ids[p.arm]} for {bandit.graph.users[p.user]})" for number, p in pending[-SHOWN:]]
+    last = [f"{number} ({arm} for {user})" for number, (user, arm) in list(pending.items())[-SHOWN:]]
     return f"{len(pending)} without a reward: {'... ' if len(pending) > SHOWN else ''}{', '.join(last)}"
 
 

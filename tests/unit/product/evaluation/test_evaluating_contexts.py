@@ -205,6 +205,39 @@ def test_rewards_of_a_slate_are_learned_after_its_last_place(monkeypatch: pytest
     assert calls == expected
 
 
+def placed(n: int = 300) -> Logged:
+    """Returns slates of two places: an arm pays at a place of its own, another one at each."""
+    rng = np.random.default_rng(4)
+    first = rng.integers(3, size=n)
+    arms = np.stack([first, (first + rng.integers(1, 3, size=n)) % 3], axis=1).ravel()
+    left = [[arm for arm in range(3) if arm != other] for other in first.tolist()]
+    shown = [each for second in left for each in ([0, 1, 2], second)]
+    places, rewards = np.tile([1, 2], n), 0.1 * rng.normal(size=2 * n)
+    return Logged.of(
+        np.repeat(rng.integers(3, size=n), 2).tolist(),
+        shown,
+        arms.tolist(),
+        (rewards + (arms == places - 1)).tolist(),
+        [1 / len(each) for each in shown],
+        slates=np.repeat(np.arange(n), 2).tolist(),
+        shown_at=places.tolist(),
+    )
+
+
+@pytest.mark.parametrize("learning", [False, True])
+def test_a_policy_that_learns_places_is_told_them(learning: bool) -> None:
+    log, by = placed(), "replay" if learning else "dr"
+    told = judged(log, places="learned", learning=learning).estimates[by]
+    untold = judged(log, learning=learning).estimates[by]
+    assert told.value > untold.value + 0.2
+    assert judged(replace(log, shown_at=None), learning=learning).estimates[by] == untold
+
+
+def test_places_count_from_one() -> None:
+    with pytest.raises(ParameterError, match="row 2: the place is 0"):
+        replace(placed(3), shown_at=np.array([1, 2, 0, 2, 1, 2]))
+
+
 # Logs in tables, journals and the command line
 
 
@@ -241,6 +274,8 @@ def test_a_slate_in_tables_is_judged_among_those_left() -> None:
     assert log.arms.tolist() == [2, 1, 0, 0]
     assert log.slates is not None
     assert log.slates.tolist() == [0, 0, 0, 1]
+    assert log.shown_at is not None
+    assert log.shown_at.tolist() == [1, 2, 3, 1]
     assert [log.shown(row).tolist() for row in range(4)] == [[2, 1], [0, 1], [0], [0, 1, 2]]
     told = "3 decisions are the places of 1 slate: each is judged among the candidates that earlier places left."
     assert told in found.notes
@@ -286,6 +321,22 @@ def test_a_journal_brings_its_contexts(tmp_path: Path) -> None:
     assert [log.contexts[row] for row in range(12)] == [contexts[0], {"time": "noon", "rain": 0.0}, *contexts[2:]]
     hidden = material_of_journal(tmp_path / "start", tmp_path / "journal", contexts=False)
     assert hidden.logged.contexts is None
+
+
+def test_a_journal_brings_its_slates(tmp_path: Path) -> None:
+    bandit = lived(tmp_path, context_schema={"rain": "number"}, places="learned")
+    first = bandit.decide("ana", context={"rain": 1.0})
+    slate = bandit.rank("bo", k=3, context={"rain": 2.0})
+    bandit.reward_many([first.id, slate[0].id, slate[2].id], [1.0, 0.0, 1.0])
+    log = material_of_journal(tmp_path / "start", tmp_path / "journal").logged
+    assert log.slates is not None
+    assert log.shown_at is not None
+    assert log.contexts is not None
+    assert log.slates.tolist() == [first.id, slate.id, slate.id]
+    assert log.shown_at.tolist() == [1, 1, 3]
+    assert [log.contexts[row]["rain"] for row in range(3)] == [1.0, 2.0, 2.0]
+    assert log.sizes.tolist() == [3, 3, 1]
+    assert log.propensities.tolist() == [first.propensity, slate[0].propensity, slate[2].propensity]
 
 
 def test_what_a_request_alone_gives_cannot_be_judged(tmp_path: Path) -> None:

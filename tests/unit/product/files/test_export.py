@@ -53,6 +53,24 @@ def test_the_files_hold_what_the_bandit_holds(tmp_path: Path, options: dict[str,
         assert list(zip(arrays["belief_mean"][row], arrays["belief_std"][row], strict=True)) == list(believed.values())
 
 
+def test_rewards_are_exported_with_their_contexts(tmp_path: Path) -> None:
+    graph, schema = ct.UserGraph.from_edges([("ana", "bo")]), {"hour": "number", "device": "category"}
+    bandit = ct.Bandit(graph=graph, arms=["a", "b"], context_schema=schema, places=[1.0, 0.5])
+    bandit.learn("ana", "b", 1.0, {"hour": 9, "device": "tv"})
+    bandit.rank("bo", k=2, context={"hour": 21, "device": "phone"})
+    bandit.export(tmp_path / "plain")
+    state, arrays = read(tmp_path / "plain")
+    assert arrays["event_inputs"].tolist() == [[1.0, 9.0, 1.0]]
+    assert arrays["pending_inputs"][:, 1:].tolist() == [[21.0, 2.0]] * 2
+    assert arrays["pending_examined"].tolist() == [1.0, 0.5]
+    assert [field["categories"] for field in state["context_schema"]["fields"]] == [[], ["tv", "phone"]]
+    assert state["inputs"]["has_features"] is False
+    assert state["belief_is_exported"] is False
+    users = ct.Bandit(graph=graph, arms=["a", "b"], users={"ana": {"age": 20}, "bo": {"age": 30}})
+    users.export(tmp_path / "users")
+    assert read(tmp_path / "users")[1]["belief_mean"].shape == (2, 2)
+
+
 def test_a_large_table_of_beliefs_is_left_out(tmp_path: Path) -> None:
     export_bandit(make(), tmp_path / "plain", largest_table=11)
     state, arrays = read(tmp_path / "plain")
@@ -88,3 +106,32 @@ def test_a_failed_export_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monk
     with pytest.raises(SavedFileError, match="No space"):
         make().export(tmp_path / "plain")
     assert not list(tmp_path.iterdir())
+
+
+def test_contexts_are_exported_with_the_names_of_their_columns(tmp_path: Path) -> None:
+    graph = ct.UserGraph.from_edges([("ana", "bo")])
+    table = {"ana": {"age": 30}, "bo": {"age": 40}}
+    bandit = ct.Bandit(graph=graph, arms={"tea": {"hot": 1.0}}, users=table, request_features=["price"])
+    context = {"device": "phone", "hour": 21}
+    bandit.learn("ana", {"cola": [0.1, 3.0]}, 1.0, context)
+    bandit.decide("bo", {"tea": {"price": 2.0}}, {"device": "desktop", "hour": 9})
+    bandit.export(tmp_path / "plain")
+    state, arrays = read(tmp_path / "plain")
+    assert state["belief_is_exported"] is False
+    assert state["inputs"]["columns"] == ["hot", "price", "hour", "device"]
+    assert [field["categories"] for field in state["inputs"]["schema"]["fields"]] == [["phone", "desktop"], []]
+    assert state["inputs"]["event_guests"] == [[0, "cola"]]
+    assert state["inputs"]["user_features"] == [{"age": 30}, {"age": 40}]
+    assert arrays["event_inputs"].tolist() == [[0.1, 3.0, 21.0, 1.0]]
+    assert arrays["pending_inputs"].tolist() == [[1.0, 2.0, 9.0, 2.0]]
+    assert arrays["event_arms"].tolist() == [-1]
+
+
+def test_features_of_users_alone_leave_the_belief_in_an_export(tmp_path: Path) -> None:
+    graph = ct.UserGraph.from_edges([("ana", "bo")])
+    bandit = ct.Bandit(graph=graph, arms=["tea", "cola"], users={"ana": [30.0], "bo": [40.0]})
+    bandit.learn("ana", "tea", 1.0)
+    bandit.export(tmp_path / "plain")
+    state, arrays = read(tmp_path / "plain")
+    assert (state["inputs"]["columns"], arrays["event_inputs"].tolist()) == (["arm"], [[0.0]])
+    assert arrays["belief_mean"].shape == (2, 2)

@@ -50,8 +50,7 @@ CASES: dict[str, dict[str, Any]] = {
     "hallucinate": {"policy": "lk-gp-ts", "pending": "hallucinate"},
     "expiring": {"expire_after": 1e6},
     "journal": {"journal": "journal"},
-    "places": {"policy": "auto-ucb", "places": [1.0, 0.5]},
-    "learned places": {"policy": "auto-ts", "places": "learned"},
+    "places": {"policy": "auto-ucb", "places": [1.0, 0.5], "wait_for_fits": True},
 }
 # One change here makes another bandit, which could have been saved as well, or changes only when work is done.
 MAY_CHANGE = [

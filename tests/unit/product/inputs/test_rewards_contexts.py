@@ -201,12 +201,12 @@ def test_rows_with_and_without_contexts_are_refused() -> None:
         bandit().fit([(["ana"], ["tea"], [1.0], [{"hour": 9}]), (["ana"], ["tea"], [1.0])])
     late = bandit()
     late.learn("ana", "tea", 1.0)
-    with pytest.raises(ContextError, match="row 0: a context was given, and 1 rewards"):
+    with pytest.raises(ContextError, match="row 0: a context was given, and 1 reward "):
         late.fit(table())
 
 
 def test_policies_without_contexts_refuse_them() -> None:
-    with pytest.raises(ParameterError, match="contexts, or features of users, were given to 'lk-gp-ucb'"):
+    with pytest.raises(ParameterError, match="contexts, places or features of users were given to 'lk-gp-ucb'"):
         bandit(policy="lk-gp-ucb").fit(table())
     graph = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy")])
     for name in ("lk-gp-ucb", "auto-ucb"):

@@ -45,7 +45,8 @@ LOOKED_AT = 4  # times as many rows, of which those are taken that covary most w
 NEAR_INPUTS = 128  # rows that a decision takes as they are where arms have contexts: hardly one comes twice
 INPUTS_LOOKED_AT = 2048  # rows of which those are taken, where arms have contexts
 FEATURES = 256  # of the trend, at most
-RECENT = 8192  # rows whose features are kept where arms have contexts
+INPUT_FEATURES = 512  # of the trend, at most, where arms have contexts
+RECENT = 4096  # rows whose features are kept where arms have contexts
 BLOCK = 64  # rows of a user that are conditioned on together
 
 
@@ -86,7 +87,7 @@ class LocalModel(ConditionedModel):
         kernel: On a pool of arms.
         noise_var: The noise variance of the rewards.
         near_rows: How many rows a decision takes as they are; by default 64, or 128 where arms have contexts.
-        trend_features: How many features the trend has at most.
+        trend_features: How many features the trend has at most; by default 256, or 512 where arms have contexts.
 
     Examples:
         >>> from coterie.kernels.joint import PoolKernel
@@ -108,11 +109,12 @@ class LocalModel(ConditionedModel):
         *,
         noise_var: float = 0.01,
         near_rows: int | None = None,
-        trend_features: int = FEATURES,
+        trend_features: int | None = None,
     ) -> None:
         super().__init__(require_arms(kernel, self.engine), noise_var=noise_var)
-        by_default = NEAR_INPUTS if kernel.has_inputs else NEAR
-        self.near_rows, self.trend_features = by_default if near_rows is None else near_rows, trend_features
+        near, features = (NEAR_INPUTS, INPUT_FEATURES) if kernel.has_inputs else (NEAR, FEATURES)
+        self.near_rows = near if near_rows is None else near_rows
+        self.trend_features = features if trend_features is None else trend_features
         self._reset()
 
     @property

@@ -18,6 +18,7 @@ from coterie.kernels.joint import OnPool
 MOST_INDUCING = 256  # users, and arms, whose eigenfunctions are computed
 ARMS_A_ROW = 2  # arms whose eigenfunctions are computed, for each row: more are not worth few rows
 MOST_MODES = 96  # of users, and of arms
+MOST_INDUCING_INPUTS = 512
 INPUTS_LOOKED_AT = 1024  # inputs seen, of which inducing ones are chosen
 INDUCING_SHARE = 1e-6  # of the largest variance of an input; where less is left, no more inducing inputs are needed
 LEAST_SHARE = 1e-9  # of the largest eigenvalue; below it a mode is rounding
@@ -130,7 +131,7 @@ def _input_modes(kernel: OnInputs, inputs: Array, counts: Array) -> tuple[Array,
     """
     spaced = np.unique(np.linspace(0, len(inputs) - 1, INPUTS_LOOKED_AT).astype(np.intp))
     seen, weights = inputs[spaced], counts[spaced] / counts[spaced].sum()
-    places = inducing_places(kernel, seen, MOST_INDUCING)
+    places = inducing_places(kernel, seen, MOST_INDUCING_INPUTS)
     inducing = seen[places]
     cross = kernel.prepared_cross(inducing, seen)
     factor = cholesky(cross[:, places] + LEAST_SHARE * np.diag(kernel.prepared_diag(inducing)), JitterLog())

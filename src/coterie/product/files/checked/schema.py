@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from coterie.algebra.panels import PANEL
-from coterie.contracts import LARGEST_REWARD
+from coterie.contracts import LARGEST_FEATURE, LARGEST_REWARD, LEAST_SPREAD
 from coterie.kernels.schema import KINDS
 from coterie.models.choose import OPTIONS as ENGINES_OPTIONS
 from coterie.policies.auto.auto_policy import LIKELIHOODS
@@ -297,7 +297,12 @@ CONTEXT_FIELD = table_of(
     }
 )
 SCHEMA = table_of({"fields": list_of(CONTEXT_FIELD), "is_named": FLAG})
-SCALING = table_of(dict.fromkeys(("centre", "weight"), list_of(real(), "scaled")))
+SCALING = table_of(
+    {
+        "centre": list_of(real(-LARGEST_FEATURE, LARGEST_FEATURE), "scaled"),
+        "weight": list_of(real(0, 10 / LEAST_SPREAD), "scaled"),
+    }
+)
 LOGARITHM = real(-1000, 700)
 HYPER = either(dict.fromkeys(Hyper._fields, LOGARITHM), dict.fromkeys(InputHyper._fields, LOGARITHM))
 FITS = list_of(table_of({"rewards": whole(), "hyper": HYPER}))
