@@ -145,7 +145,7 @@ def test_a_schema_is_learned_from_the_first_context() -> None:
         "is": "flag",
     }
     assert all(field.is_open == (field.kind == "category") for field in schema.fields)
-    for odd in ({"hour": None}, {"hour": float("inf")}, {"hour": [1]}, {"": 1}, {2: 1}):
+    for odd in ({}, {"hour": None}, {"hour": float("inf")}, {"hour": [1]}, {"": 1}, {2: 1}):
         with pytest.raises(ContextError):
             ContextSchema.learned(odd)
 
@@ -179,13 +179,14 @@ def test_a_row_of_numbers_has_its_length_and_finite_numbers(row: Any, problem: s
 values = st.one_of(st.floats(-1e6, 1e6), st.booleans(), st.text(max_size=3))
 
 
-@given(st.dictionaries(st.text(min_size=1, max_size=4), values, max_size=4))
+@given(st.dictionaries(st.text(min_size=1, max_size=4), values, min_size=1, max_size=4))
 def test_a_first_context_makes_a_schema_that_takes_it_and_survives_plain_values(context: dict[str, Any]) -> None:
     schema = ContextSchema.learned(context)
     row, after = schema.encoded(context)
     assert len(row) == len(context) == schema.n_numbers + schema.n_categories
     again = ContextSchema.from_plain(json.loads(json.dumps(after.as_plain())))
     assert again == after
+    assert ContextSchema.of(json.loads(json.dumps(after.given()))) == schema
     np.testing.assert_array_equal(again.encoded(context)[0], row)
 
 
