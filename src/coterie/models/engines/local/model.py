@@ -464,14 +464,22 @@ class LocalModel(ConditionedModel):
 
     def _looked_at(self, users: Index, most: int) -> tuple[Index, Index]:
         """Returns the latest rows of some users, one user after another until there are enough, and whose they are."""
-        parts, lengths, left = list[Any](), list[int](), most
+        kernel = self.kernel
+        if kernel.has_inputs and kernel.has_user_cov and self._users.size <= most:  # all, in the order that they came
+            places = np.full(kernel.n_users, -1)
+            places[users] = np.arange(len(users))
+            at = places.take(self._users.values)
+            found = np.flatnonzero(at >= 0)
+            return found, at[found]
+        rows, lengths, left = array("q"), list[int](), most
         for user in users.tolist():
-            latest = self._rows_of.get(user, array("q"))[-left:] if left else array("q")
-            parts.append(latest)
-            lengths.append(len(latest))
-            left -= len(latest)
-        rows = np.concatenate([np.array(each, dtype=np.intp) for each in parts])
-        return rows, np.repeat(np.arange(len(users)), lengths)
+            latest = self._rows_of.get(user)
+            taken = 0 if latest is None else min(len(latest), left)
+            if latest is not None and taken:
+                rows.extend(latest[-taken:])
+            lengths.append(taken)
+            left -= taken
+        return np.array(rows, dtype=np.intp), np.repeat(np.arange(len(users)), lengths)
 
     def _most_alike(self, alike: Array, at: Index) -> Index:
         """Returns the places of the rows that are near, in their order; of a pool the user's own come first."""
