@@ -1,7 +1,7 @@
 """Do user features as contexts help on the Open Bandit sample? What logs of two loggers say of `auto-*`.
 
 python -m benchmarks.open_bandit_contexts FOLDER evaluates the sample of the Open Bandit Dataset in that folder, keeps
-what came out in docs/open_bandit_contexts.json, and writes docs/context-open-bandit.md.part. Started again it goes on
+what came out in docs/open_bandit_contexts.json, and writes docs/context-open-bandit.md. Started again it goes on
 with what is missing. A policy is judged by the later half of a log after it learned the earlier one, and by the whole
 log after it learned the whole log of the other logger.
 """
@@ -22,7 +22,7 @@ from coterie.product.evaluation.evaluating import Measured, measured
 from coterie.product.evaluation.material import Material, material_of
 
 DOCS = Path(__file__).parent.parent / "docs"
-OUT, PAGE = DOCS / "open_bandit_contexts.json", DOCS / "context-open-bandit.md.part"
+OUT, PAGE = DOCS / "open_bandit_contexts.json", DOCS / "context-open-bandit.md"
 MARK = "open bandit contexts"
 LOGGERS = {"uniform": "random", "Thompson": "bts"}
 OTHER = {"uniform": "Thompson", "Thompson": "uniform"}

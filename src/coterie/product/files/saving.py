@@ -154,7 +154,7 @@ def _made(saved: dict[str, Any], **changes: Any) -> Bandit:
     kept = {name: value for name, value in saved["settings"]["options"].items() if used.get(name, True)}
     saved["settings"]["options"] = kept  # version 0.1 took options that change nothing, too
     settings = {**saved["settings"], **changes}
-    options = settings.pop("options")
+    options = dict(settings.pop("options"))  # those that are saved again stay what they are
     if saved["belief"] and "model" in saved["belief"]:
         options = _for_a_moment(options, saved["belief"]["model"]["engine"])
     arms = ArmPool(arrays["features"], ids=saved["arms"], feature_names=saved.get("feature_names"))
