@@ -63,7 +63,7 @@ def test_rewards_are_exported_with_their_contexts(tmp_path: Path) -> None:
     assert arrays["event_inputs"].tolist() == [[1.0, 9.0, 1.0]]
     assert arrays["pending_inputs"][:, 1:].tolist() == [[21.0, 2.0]] * 2
     assert arrays["pending_examined"].tolist() == [1.0, 0.5]
-    assert [field["categories"] for field in state["context_schema"]["fields"]] == [[], ["tv", "phone"]]
+    assert [field["categories"] for field in state["inputs"]["schema"]["fields"]] == [[], ["tv", "phone"]]
     assert state["inputs"]["has_features"] is False
     assert state["belief_is_exported"] is False
     users = ct.Bandit(graph=graph, arms=["a", "b"], users={"ana": {"age": 20}, "bo": {"age": 30}})
