@@ -150,7 +150,7 @@ def test_a_round_shows_users_and_distinct_arms_of_the_problem(subject: Subject) 
 
 def test_every_round_has_a_context_where_the_world_has_contexts(subject: Subject) -> None:
     has_contexts = isinstance(subject.world.settings, ContextSettings)
-    names = set(getattr(subject.first.world, "context_schema", ()))
+    names = set(getattr(subject.first.world, "context_schema", None) or ())
     assert bool(names) == has_contexts
     for shown in subject.first.rounds:
         assert (shown.context is not None) == has_contexts

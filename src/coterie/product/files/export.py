@@ -27,7 +27,7 @@ def export_bandit(bandit: Bandit, folder: Path, *, largest_table: int = LARGEST_
     The arrays are one archive and not a file each, so that they cannot be parted from each other, and numpy opens it
     by name without reading what is not asked for. Means and stds are left out where more pairs than `largest_table`
     have one, and where they depend on a context. The rows of `event_inputs` are arms in their contexts: of a context,
-    numbers and flags come first, then codes of categories, from 1 in the order of `context_schema`.
+    numbers and flags come first, then codes of categories, from 1 in the order of the schema.
     """
     if folder.exists() or folder.is_symlink():
         raise _in_the_way(folder)

@@ -193,8 +193,10 @@ def test_contexts_of_lists_are_checked_row_by_row() -> None:
         Contexts.of([{"hour": 9}, {"hour": "late"}])
     with pytest.raises(ContextError, match="row 1: the context has no 'hour'"):
         Contexts.of([{"hour": 9}, {}])
-    with pytest.raises(ContextError, match="at least one name"):
+    with pytest.raises(ContextError, match="the context is empty"):
         Contexts.of([{}])
+    with pytest.raises(ContextError, match="at least one name"):
+        Contexts.of([{}], {})
     with pytest.raises(ContextError, match="there are no contexts"):
         Contexts.of([])
     filled = Contexts.of([{}, {"hour": 9}], {"hour": {"kind": "number", "default": 12}})
