@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-lowest test-pythons test-slow release-check bench bench-scale bench-default auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo test test-lowest test-pythons test-slow release-check bench bench-scale bench-default bench-context auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -48,6 +48,9 @@ DATA ?= data
 WORLDS ?= 0:40
 bench-default: $(STAMP)  ## the default on random worlds, in a tight loop, on logs (DATA=DIR); rewrites docs/default.md
 	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.default --worlds $(WORLDS) $(if $(wildcard $(DATA)),--data $(DATA))
+
+bench-context: $(STAMP)  ## contexts against other libraries (about an hour; goes on where it stopped); rewrites docs/context.md
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.context
 
 auto: $(STAMP)  ## nothing tuned against everything tuned (about half an hour on two cores); rewrites docs/auto.md
 	for study in auto auto-hindsight auto-true-kernel; do \

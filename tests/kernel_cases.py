@@ -11,7 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 import coterie as ct
-from coterie.kernels.additive import AdditiveKernel, EvaluatedPool, UserParts
+from coterie.kernels.additive import AdditiveInputs, AdditiveKernel, EvaluatedPool, TraitPart, UserParts
 from coterie.kernels.arm import ArmKernel, RationalQuadratic, Stationary
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.group_kernel import GroupKernel
@@ -95,9 +95,12 @@ USER_KERNELS: dict[str, Callable[[ct.UserGraph], ct.UserKernel]] = {
 
 GRAPH = ct.UserGraph.from_edges([(0, 1, 2.0), (1, 2, 0.5), (0, 3)], users=range(5))
 ARMS = table(6, 3, seed=4)
+PARTS = UserParts(1.5, 0.4, 0.3, 0.7, normalised=False)
+TRAITS = table(5, 2, seed=3) / 5
 # How to make each joint kernel, for 5 users and 6 arms; a new class needs a line here.
 JOINT_KERNELS: dict[str, Callable[[], JointKernel]] = {
-    "AdditiveKernel": lambda: AdditiveKernel(GRAPH, UserParts(1.5, 0.4, 0.3, 0.7, False), ct.Matern32(1.0), ARMS),
+    "AdditiveInputs": lambda: AdditiveInputs(GRAPH, PARTS, INPUT_KERNEL, traits=TraitPart(0.4, TRAITS)),
+    "AdditiveKernel": lambda: AdditiveKernel(GRAPH, PARTS, ct.Matern32(1.0), ARMS),
     "EvaluatedPool": lambda: EvaluatedPool(ct.Green().matrix(GRAPH), ct.Matern32(1.0), ARMS),
     "FreeKernel": lambda: FreeKernel(ct.Green().matrix(GRAPH), ct.Matern32(1.0)),
     "GraphKernel": lambda: GraphKernel(GRAPH, ARMS, laplacian_ridge=0.4),

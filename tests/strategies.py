@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 import coterie as ct
 from coterie.kernels import PoolKernel, pool_kernel
+from coterie.kernels.inputs import ContextPart, InputKernel, InputLayout, InputScaling, InputsKernel
 from coterie.kernels.user import UserKernel
 
 Array = NDArray[np.float64]
@@ -93,6 +94,56 @@ def cases(draw: st.DrawFn, max_history: int = 25, smallest_noise: float = 1e-3) 
         st.integers(0, graph.n_users - 1), st.integers(0, len(pool) - 1), st.floats(-3, 3, allow_subnormal=False)
     )
     return Case(graph, pool, arm_kernel, kernel, noise_var, draw(st.lists(pair, max_size=max_history)))
+
+
+@dataclass(frozen=True)
+class InputCase:
+    """A kernel of inputs, inputs to ask for, and a history of rows of them."""
+
+    kernel: InputsKernel
+    inputs: Array
+    noise_var: float
+    history: list[tuple[int, int, float]]
+
+    def __repr__(self) -> str:
+        return (
+            f"InputCase({self.kernel.arm_kernel}, user_cov={self.kernel.user_cov.tolist()}, "
+            f"noise_var={self.noise_var}, inputs={self.inputs.tolist()}, {self.history})"
+        )
+
+
+@st.composite
+def input_kernels(draw: st.DrawFn) -> InputKernel:
+    """Arms with features and without; contexts of numbers, categories, both, neither."""
+    codes, features = draw(st.sampled_from([(0, 1), (0, 3), (1, 0), (4, 0)]))
+    layout = InputLayout(codes, features, draw(st.integers(0, 2)), draw(st.integers(0, 2)))
+    size = features + layout.numbers
+    weights = tuple(draw(st.sampled_from([0.0, 0.5, 2.0])) for _ in range(size))  # a constant feature has weight 0
+    scaling = InputScaling(tuple(draw(st.floats(-1, 1)) for _ in range(size)), weights)
+    share, scale = st.floats(0.0, 1.0), st.floats(0.05, 3.0)
+    part = ContextPart(draw(scale), draw(scale), draw(share))
+    return InputKernel(
+        layout, scaling, draw(scale), draw(scale), draw(share), draw(scale), draw(scale), draw(scale), part
+    )
+
+
+def input_rows(layout: InputLayout, size: int, seed: int) -> Array:
+    """Inputs of arms that come again and again, in contexts that do."""
+    rng = np.random.default_rng(seed)
+    codes = rng.integers(layout.codes, size=(size, 1)) if layout.codes else np.empty((size, 0))
+    plain = rng.integers(-2, 3, size=(size, layout.features + layout.numbers))
+    return np.column_stack([codes, plain, rng.integers(0, 3, size=(size, layout.categories))]).astype(np.float64)
+
+
+@st.composite
+def input_cases(draw: st.DrawFn, max_history: int = 25) -> InputCase:
+    """A whole situation with contexts."""
+    users, inputs = draw(user_kernels()).matrix(draw(graphs())), draw(input_kernels())
+    rows = input_rows(inputs.layout, 8, draw(st.integers(0, 10_000)))
+    taken = st.tuples(st.integers(0, len(users) - 1), st.integers(0, 7), st.floats(-3, 3, allow_subnormal=False))
+    noise_var = draw(st.sampled_from([1e-2, 0.1, 1.0]))
+    kernel = InputsKernel(np.asarray(users), inputs)
+    return InputCase(kernel, rows, noise_var, draw(st.lists(taken, max_size=max_history)))
 
 
 def scaled_gap(got: Any, want: Any, scale: Any) -> float:

@@ -48,8 +48,8 @@ from coterie.kernels import (
     UserKernel,
     joint_penalty,
 )
-from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy
-from coterie.product import Bandit, Decision, Explanation, read_rewards, replay, score_all
+from coterie.policies import Policy, SpectralSchedule, TheoryWidth, list_policies, make_policy, rank
+from coterie.product import Bandit, Decision, Explanation, Slate, read_rewards, replay, score_all
 
 if typing.TYPE_CHECKING:
     from coterie.logs import read_log as read_log
@@ -105,6 +105,7 @@ __all__ = [
     "Polynomial",
     "RandomWalk",
     "RationalQuadratic",
+    "Slate",
     "SpectralRBF",
     "SpectralSchedule",
     "SquaredExponential",
@@ -119,6 +120,7 @@ __all__ = [
     "list_policies",
     "make_graph",
     "make_policy",
+    "rank",
     "read_log",
     "read_rewards",
     "replay",

@@ -8,7 +8,7 @@ import pytest
 from coterie.contracts import Array
 from coterie.errors import KernelError
 from coterie.kernels.additive import EvaluatedPool
-from coterie.kernels.joint import FreeKernel, JointKernel, PoolKernel
+from coterie.kernels.joint import FreeKernel, JointKernel, OnVectors, PoolKernel
 from coterie.models.choose import ALL_ENGINES
 from kernel_cases import ARMS, JOINT_KERNELS, concrete
 
@@ -21,7 +21,7 @@ every_covariance = pytest.mark.parametrize("name", sorted(set(FOUND) - WITHOUT_C
 def pairs(kernel: JointKernel) -> tuple[Any, Any]:
     """Every user with every arm, in the form that the kernel takes."""
     users, arms = np.repeat(np.arange(kernel.n_users), len(ARMS)), np.tile(np.arange(len(ARMS)), kernel.n_users)
-    return users, (ARMS[arms] if isinstance(kernel, FreeKernel) else arms)
+    return users, (ARMS[arms] if isinstance(kernel, OnVectors) else arms)
 
 
 def gram(kernel: JointKernel) -> Array:

@@ -1,5 +1,7 @@
 """What every model must satisfy: it equals the dense formula, whatever happened to it."""
 
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,8 +12,9 @@ from coterie.contracts import Array
 from coterie.kernels import FreeKernel, PoolKernel
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.group_kernel import GroupKernel
+from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import JointKernel
-from coterie.models import ENGINES, DenseModel, History, SparseModel, make_model
+from coterie.models import ENGINES, DenseModel, History, Model, SparseModel, make_model
 from engine_cases import (
     ENGINE_NAMES,
     KERNELS,
@@ -21,7 +24,7 @@ from engine_cases import (
     model_and_reference,
     model_of,
 )
-from strategies import Case, cases, scaled_gap
+from strategies import Case, InputCase, cases, input_cases, scaled_gap
 
 PATH = ct.UserGraph.from_edges([(0, 1), (1, 2, 2.0)])
 FAST = [name for name in ENGINE_NAMES if name != "dense"]
@@ -133,6 +136,63 @@ def test_exact_without_a_pool_equals_dense_without_a_pool(case: Case) -> None:
         assert scaled_gap(model.predict(user, features)[0], dense.predict(user, features)[0], scale) < 1e-7
         assert scaled_gap(model.covariance(user, features), dense.covariance(user, features), scale**2) < 1e-7
     assert model.effective_dim == pytest.approx(dense.effective_dim, rel=1e-6, abs=1e-6)
+
+
+def assert_same_on_inputs(model: Model, dense: Model, inputs: Array) -> None:
+    """Compares every public quantity of arms in contexts."""
+    assert model.n_observations == dense.n_observations
+    scale = max(float(dense.prior_std(user, inputs).max()) for user in range(dense.n_users))
+    for user in range(dense.n_users):
+        (mean, std), (exact, exact_std) = model.predict(user, inputs), dense.predict(user, inputs)
+        assert scaled_gap(mean, exact, scale) < 1e-7
+        assert scaled_gap(std**2, exact_std**2, scale**2) < 1e-7
+        assert scaled_gap(model.covariance(user, inputs), dense.covariance(user, inputs), scale**2) < 1e-7
+        np.testing.assert_array_equal(model.prior_std(user, inputs), dense.prior_std(user, inputs))
+    assert model.info_gain == pytest.approx(dense.info_gain, rel=1e-6, abs=1e-6)
+    assert model.effective_dim == pytest.approx(dense.effective_dim, rel=1e-6, abs=1e-6)
+    assert model.log_marginal_likelihood == pytest.approx(dense.log_marginal_likelihood, rel=1e-6, abs=1e-6)
+
+
+WITH_INPUTS = ["exact", "local"]  # the engines that know arms in contexts
+
+
+@pytest.mark.parametrize("engine", WITH_INPUTS)
+@given(case=input_cases())
+def test_inputs_equal_dense_after_every_update(engine: str, case: InputCase) -> None:
+    model, dense = (make_model(case.kernel, noise_var=case.noise_var, engine=name) for name in (engine, "dense"))
+    assert_same_on_inputs(model, dense, case.inputs)
+    for i, (user, row, reward) in enumerate(case.history):
+        for each in (model, dense):
+            each.update(user, case.inputs[row], reward)
+        if i % 8 == 0:
+            assert_same_on_inputs(model, dense, case.inputs)
+    assert_same_on_inputs(model, dense, case.inputs)
+
+
+@pytest.mark.parametrize("engine", WITH_INPUTS)
+@given(case=input_cases(), cut=st.integers(0, 25), weight=st.sampled_from([1.0, 0.3, 2.5]))
+def test_inputs_in_batches_with_weights_and_with_other_settings_equal_dense(
+    engine: str, case: InputCase, cut: int, weight: float
+) -> None:
+    model, dense = (make_model(case.kernel, noise_var=case.noise_var, engine=name) for name in (engine, "dense"))
+    for part in (case.history[:cut], case.history[cut:]):
+        users, rewards = [user for user, _, _ in part], [reward for _, _, reward in part]
+        for each in (model, dense):
+            if part:
+                each.update_many(users, case.inputs[[row for _, row, _ in part]], rewards)
+        assert_same_on_inputs(model, dense, case.inputs)
+    for each in (model, dense):
+        each.set_noise_var(0.3)
+        each.set_user_cov(np.eye(case.kernel.n_users) + 0.5)
+        each.retune(InputsKernel(each.kernel.user_cov, case.kernel.arm_kernel.times(1.5)), 0.2, shift=-1.0)
+        each.learn_weighted(0, case.inputs[0], 0.5, weight=weight)
+    assert_same_on_inputs(model, dense, case.inputs)
+    collapsed = History()
+    for user, row, reward in case.history:
+        collapsed.add(model.kernel.key(user, case.inputs[row]), user, case.inputs[row], reward)
+    for each in (model, dense):
+        each.relearn(deepcopy(collapsed))
+    assert_same_on_inputs(model, dense, case.inputs)
 
 
 @pytest.mark.parametrize("engine", FAST)

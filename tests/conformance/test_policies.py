@@ -14,6 +14,7 @@ from coterie.policies.factory.recipes import RECIPES, Recipe
 GRAPH = ct.UserGraph.from_edges([("ana", "bo"), ("bo", "cy", 0.5), ("cy", "dee")], users=["ana", "bo", "cy", "dee"])
 ARMS = ct.ArmPool(np.random.default_rng(0).normal(size=(8, 3)), ids=[f"song-{i}" for i in range(8)])
 TRUTH = np.random.default_rng(1).normal(size=(4, 8))
+FEATURES = {user: {"age": 20 + 5 * i, "region": "north" if i % 2 else "south"} for i, user in enumerate(GRAPH.users)}
 
 
 def subjects() -> list[Any]:
@@ -22,9 +23,13 @@ def subjects() -> list[Any]:
     for name, recipe in sorted(RECIPES.items()):
         options: list[dict[str, Any]] = [{}, *({"sampling": each} for each in list(recipe.scores)[1:])]
         options += [{"similarity": each} for each in list(recipe.similarities or {})[1:]]
-        options += [{"likelihood": "bernoulli"}] if recipe.auto else []
-        out += [pytest.param(name, each, id="-".join([name, *each.values()])) for each in options]
+        options += [{"likelihood": "bernoulli"}, {"users": FEATURES}] if recipe.auto else []
+        out += [pytest.param(name, each, id="-".join([name, *map(_label, each.items())])) for each in options]
     return out
+
+
+def _label(option: tuple[str, Any]) -> str:
+    return option[1] if isinstance(option[1], str) else option[0]
 
 
 SUBJECTS = pytest.mark.parametrize(("name", "options"), subjects())
@@ -66,7 +71,7 @@ def test_reading_changes_nothing(name: str, options: dict[str, Any]) -> None:
         other.predict("bo", ["song-2"])
         other.covariance("ana", ["song-1", "song-3"])
         other.describe()
-        other.propensities(1, np.arange(3), rng=np.random.default_rng(0))
+        other.propensities(1, other.in_context(np.arange(3), None), rng=np.random.default_rng(0))
     assert play(one, 10, options, start=20) == play(other, 10, options, start=20)
 
 
@@ -112,7 +117,7 @@ def test_bad_input_is_named_and_changes_nothing(name: str, options: dict[str, An
 def test_propensities_are_probabilities_and_the_choice_has_one(name: str, options: dict[str, Any]) -> None:
     policy = make(name, options)
     play(policy, 30, options)
-    rows = policy.rows_of(["song-0", "song-3", "song-5"])
+    rows = policy.in_context(policy.rows_of(["song-0", "song-3", "song-5"]), None)
     found = policy.propensities(2, rows, rng=np.random.default_rng(0))
     if found is None:
         assert not policy.score.knows_propensities

@@ -19,7 +19,21 @@ from coterie.graphs import FAMILIES, UserGraph
 from coterie.kernels import ArmPool
 from coterie.logs import Log, Ragged, write_log
 from coterie.policies import list_policies
-from coterie.problems import LEVELS, PRESETS, Problem, Round, World, recorded, rounds, settings, world_settings
+from coterie.problems import (
+    LEVELS,
+    PRESETS,
+    ContextSettings,
+    ContextWorld,
+    Problem,
+    Round,
+    World,
+    context_settings,
+    contexts,
+    recorded,
+    rounds,
+    settings,
+    world_settings,
+)
 from coterie.runs.entries import learner_settings
 from coterie.runs.trial import Trial
 from coterie.runs.worlds import Data, DrawnWorld, LogSettings, LogWorld, Protocol, StudyWorld
@@ -51,6 +65,14 @@ def drawn_subjects() -> Iterator[tuple[str, dict[str, Any]]]:
     yield "heterophily", {**SMALL, "heterophily": True}
 
 
+def context_subjects() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yields every kind of contexts that matter, partly or not, with and without features of arms."""
+    names = get_args(contexts.Contexts), get_args(contexts.Matter), (True, False)
+    for kind, matter, features in product(*names):
+        shown = {"contexts": kind, "matter": matter, "arm_features": features}
+        yield f"contexts {kind} {matter} {'' if features else 'no '}features", {**SMALL, **shown}
+
+
 def recorded_subjects() -> Iterator[tuple[str, dict[str, Any]]]:
     """Yields every protocol, with every law of the other candidates and every online feature."""
     for protocol, negatives in product(get_args(Protocol), get_args(recorded.Negatives)):
@@ -67,7 +89,7 @@ def a_log() -> Log:
     return small_log(n_arms=16, liked=6, candidates=Ragged.of(lists))
 
 
-DRAWN, RECORDED = dict(drawn_subjects()), dict(recorded_subjects())
+DRAWN, RECORDED = {**dict(drawn_subjects()), **dict(context_subjects())}, dict(recorded_subjects())
 
 
 @dataclass(frozen=True)
@@ -82,10 +104,15 @@ class Subject:
 @pytest.fixture(scope="module", params=[*DRAWN, *RECORDED])
 def subject(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Subject:
     if request.param in DRAWN:
-        return made(DrawnWorld(settings=world_settings(DRAWN[request.param])))
+        return made(drawn_world(request.param))
     folder = tmp_path_factory.mktemp("log")
     write_log(a_log(), folder / "log")
     return made(LogWorld(settings=LogSettings(folder=str(folder / "log"), **RECORDED[request.param])))
+
+
+def drawn_world(name: str) -> DrawnWorld:
+    values = DRAWN[name]
+    return DrawnWorld(settings=context_settings(values) if "contexts" in values else world_settings(values))
 
 
 def made(world: StudyWorld) -> Subject:
@@ -101,7 +128,7 @@ def classes(module: ModuleType) -> set[type]:
 
 def test_every_class_of_problem_and_every_source_of_logs_is_a_subject() -> None:
     known = classes(problems) | classes(recorded)
-    assert known == {World, recorded.OnePositive, recorded.Replay}
+    assert known == {World, ContextWorld, recorded.OnePositive, recorded.Replay}
     assert "plain" in get_args(Data)
 
 
@@ -119,6 +146,15 @@ def test_a_round_shows_users_and_distinct_arms_of_the_problem(subject: Subject) 
         assert shown.user in problem.graph.index
         assert len(set(shown.candidates)) == len(shown.candidates) >= 1
         assert all(arm in problem.arms.index for arm in shown.candidates)
+
+
+def test_every_round_has_a_context_where_the_world_has_contexts(subject: Subject) -> None:
+    has_contexts = isinstance(subject.world.settings, ContextSettings)
+    names = set(getattr(subject.first.world, "context_schema", ()))
+    assert bool(names) == has_contexts
+    for shown in subject.first.rounds:
+        assert (shown.context is not None) == has_contexts
+        assert set(shown.context or ()) == names
 
 
 def test_it_judges_by_a_reward_and_a_regret_that_is_none_for_the_best(subject: Subject) -> None:
@@ -142,7 +178,7 @@ def test_it_refuses_an_arm_that_was_not_shown(subject: Subject) -> None:
 
 def test_policies_meet_the_same_rounds_whatever_they_choose(subject: Subject) -> None:
     before = list(subject.first.rounds)
-    for policy in ("random", "gob-lin"):
+    for policy in ("random", "gob-lin", "auto-ucb"):
         subject.first.play(learner_settings({"policy": policy}, {}))
     assert subject.first.rounds == before == subject.again.rounds
 
@@ -170,7 +206,8 @@ def test_what_a_learner_is_given_does_not_lead_to_the_truth(subject: Subject) ->
     problem = subject.first.world
     hidden = hidden_in(problem)
     assert hidden
-    for part in (problem.graph, problem.arms):
+    given = [problem.graph, problem.arms, getattr(problem, "context_schema", None)]
+    for part in (*given, *(shown.context for shown in subject.first.rounds)):
         assert not {id(each) for each in reachable(part)} & hidden
 
 
@@ -178,7 +215,8 @@ def test_what_a_learner_is_given_does_not_lead_to_the_truth(subject: Subject) ->
 def test_no_policy_but_the_oracle_holds_the_truth(policy: str, tmp_path: Path) -> None:
     write_log(a_log(), tmp_path / "log")
     worlds: dict[str, Callable[[], StudyWorld]] = {
-        "drawn": lambda: DrawnWorld(settings=world_settings(DRAWN["kind gp-draw"])),
+        "drawn": lambda: drawn_world("kind gp-draw"),
+        "with contexts": lambda: drawn_world("contexts smooth yes features"),
         "recorded": lambda: LogWorld(
             settings=LogSettings(folder=str(tmp_path / "log"), **RECORDED["one-positive uniform"])
         ),
@@ -192,7 +230,8 @@ def test_no_policy_but_the_oracle_holds_the_truth(policy: str, tmp_path: Path) -
 
 def hidden_in(problem: Any) -> set[int]:
     """Returns what a problem keeps to itself: its private parts that are tables, arrays or problems of their own."""
-    private = [getattr(problem, name) for name in type(problem).__slots__ if name.startswith("_")]
+    names = [name for each in type(problem).__mro__ for name in getattr(each, "__slots__", ())]
+    private = [getattr(problem, name) for name in names if name.startswith("_")]
     return {id(each) for each in private if isinstance(each, dict | np.ndarray) or hasattr(each, "draw")}
 
 

@@ -50,7 +50,8 @@ def scored(score: Score, number: int = 3, user: int = 0) -> Scored:
         "draws": Draws(1),
         "number": number,
     }
-    values, covariance = score.with_covariance(mean, std, width, **context)
+    covariance = score.covariance(context["model"], user, context["arms"])
+    values = score.of_one(mean, std, width, covariance, **context)
     assert values.tolist() == score(mean, std, width, **context).tolist()
     best = int(np.flatnonzero(tied(values, 0.0))[0])
     return Scored(score, mean, std, width, values, 0.0, Model.noise_var, best, covariance=covariance)

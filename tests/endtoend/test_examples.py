@@ -19,8 +19,8 @@ def documented(line: str) -> re.Match[str] | None:
     return re.search(f"({NUMBER.pattern})".join(map(re.escape, NUMBER.split(words))), PAGE)
 
 
-def test_all_three_examples_are_there() -> None:
-    assert [script.stem for script in SCRIPTS] == ["exercises", "music", "prices"]
+def test_all_four_examples_are_there() -> None:
+    assert [script.stem for script in SCRIPTS] == ["exercises", "music", "news", "prices"]
 
 
 @pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.stem)

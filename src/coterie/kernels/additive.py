@@ -1,12 +1,16 @@
-"""The kernel that `auto` learns, on graphs and pools of any size: no matrix over all users or all arms is ever made.
+"""The kernels that `auto` learns, on graphs and pools of any size: no matrix over all users or all arms is ever made.
 
-    Ku = scale (L + ridge I)^-1 + own I + common 11',     Kx any arm kernel, evaluated where it is asked for
+    Ku = scale (L + ridge I)^-1 + own I + common 11' + traits,     Kx any arm kernel, evaluated where it is asked for
 
-`EvaluatedPool` has a matrix over users, and none over arms; `AdditiveKernel` has neither. A decision needs the
-covariance of a few users who are close to one another. Among them the graph part is that of the whole graph with the
-users one step beyond eliminated, and those farther away held at zero.
+`EvaluatedPool` has a matrix over users, and none over arms; `AdditiveKernel` has neither, and neither has
+`AdditiveInputs`, whose arms are inputs. A decision needs the covariance of a few users who are close to one another.
+Among them the graph part is that of the whole graph with the users one step beyond eliminated, and those farther away
+held at zero. What follows users' own features, the traits, goes by a few features of these (Nystrom); what they miss of
+a user's variance is the user's own.
 """
 
+from collections.abc import Collection
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,6 +21,7 @@ from coterie.contracts import Array, Index
 from coterie.errors import KernelError
 from coterie.graphs import UserGraph
 from coterie.kernels.arm import ArmKernel
+from coterie.kernels.inputs import InputKernel, OnInputs
 from coterie.kernels.joint import Neighbourhood, NoUserMatrix, OnPool, checked_psd
 
 MOST_USERS = 64  # in a neighbourhood
@@ -40,6 +45,29 @@ class UserParts(NamedTuple):
     own: float
     common: float
     normalised: bool
+
+
+class TraitPart(NamedTuple):
+    """What follows users' own features.
+
+    Attributes:
+        variance: Of each user.
+        features: A row for each user whose products are their correlations, nearly; no square of a row exceeds 1.
+    """
+
+    variance: float
+    features: Array
+
+    def of(self, users: Any) -> Array:
+        """Returns the features of some users, with their variance."""
+        return np.asarray(np.sqrt(self.variance) * self.features[users])
+
+    def among(self, users: Index) -> Array:
+        """Returns the covariance among a few users; what features miss of a variance is the user's own."""
+        at = self.of(users)
+        out = at @ at.T
+        np.fill_diagonal(out, self.variance)
+        return np.asarray(out)
 
 
 class EvaluatedPool(OnPool):
@@ -78,27 +106,22 @@ class EvaluatedPool(OnPool):
         return self.arm_kernel._cross(self._features.take(arms, axis=0), self._features.take(others, axis=0))
 
 
-class AdditiveKernel(NoUserMatrix, EvaluatedPool):
-    """(scale [(L + ridge I)^-1]_uv + own [u = v] + common) Kx(x, x'), never written out.
+class AdditiveUsers(NoUserMatrix):
+    """The users' side: scale [(L + ridge I)^-1]_uv + own [u = v] + common + traits, never written out.
 
-    Args:
+    Attributes:
         graph: The users.
         parts: What their covariance is made of.
-        arm_kernel: How alike two arms are, with numbers for its length-scales.
-        features: One row for each arm.
-
-    Examples:
-        >>> from coterie.kernels.arm import Linear
-        >>> graph, parts = UserGraph.from_edges([("ana", "bo")]), UserParts(1.0, 0.5, 0.0, 1.0, normalised=False)
-        >>> kernel = AdditiveKernel(graph, parts, Linear(), np.array([[1.0], [2.0]]))
-        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([1, 1]))
-        array([[8.8, 7.2]])
+        traits: What follows their own features; None where they have none.
     """
 
-    def __init__(self, graph: UserGraph, parts: UserParts, arm_kernel: ArmKernel, features: Array) -> None:
+    only_engine = "local"
+    why_only = "no matrix over all users or arms is to be made"
+    traits: TraitPart | None = None
+
+    def _take_users(self, graph: UserGraph, parts: UserParts) -> None:
         self.graph, self.parts = graph, parts
         self._degrees = np.asarray(graph.degrees)
-        self._take_arms(arm_kernel, features)
 
     @property
     def n_users(self) -> int:
@@ -113,12 +136,21 @@ class AdditiveKernel(NoUserMatrix, EvaluatedPool):
     def user_variance(self, user: int) -> float:
         """Returns a lower bound of a user's prior variance: that of the graph part is 1 / (degree + ridge). O(1)."""
         diagonal = self._diagonal(self._degrees[user])
-        return float(self.parts.scale / diagonal + self.parts.own + self.parts.common)
+        return float(self.parts.scale / diagonal + self.parts.own + self.parts.common + self._trait_variance)
+
+    @property
+    def _trait_variance(self) -> float:
+        return 0.0 if self.traits is None else self.traits.variance
 
     def max_variance(self, met: list[Any]) -> float:
         """Returns an upper bound of the largest prior variance of a pair; a user without edges reaches it."""
-        users = self.parts.scale / self.parts.ridge + self.parts.own + self.parts.common
+        users = self.parts.scale / self.parts.ridge + self.parts.own + self.parts.common + self._trait_variance
         return users * self._largest_arm_variance(met)
+
+    def shared_features(self, users: Any) -> Array:
+        """Returns features of what all users have in common, and of what follows their own features."""
+        common = np.full((*np.shape(users), 1), np.sqrt(self.parts.common))
+        return common if self.traits is None else np.concatenate([common, self.traits.of(users)], axis=-1)
 
     def cross(self, users: Index, arms: Any, other_users: Index, other_arms: Any) -> Array:
         """Returns the covariances between two lists of pairs, their users taken as one neighbourhood."""
@@ -138,9 +170,11 @@ class AdditiveKernel(NoUserMatrix, EvaluatedPool):
         own = np.array([self.user_block(np.array([user]))[0, 0] for user in known.tolist()])
         return np.asarray(own[places] * self.arm_diag(arms))
 
-    def neighbourhood(self, user: int, n_rows: Index, enough: int) -> Neighbourhood:
-        """Returns the user, then those nearest with rewards, until they have enough rows."""
+    def neighbourhood(self, user: int, n_rows: Index, enough: int, seen: Collection[int] = ()) -> Neighbourhood:
+        """Returns the user, then those nearest with rewards, until they have enough rows; or all, if few have any."""
         users = self._ball(user, n_rows, enough)
+        if len(seen) <= self.most_together < inf:
+            users = np.concatenate([users, np.setdiff1d(np.fromiter(seen, np.intp, len(seen)), users)])
         cov = self.user_block(users)
         order = np.argsort(-cov[0, 1:], kind="stable") + 1  # its own comes first, whatever it is
         order = np.concatenate([[0], order[n_rows[users[order]] > 0]])
@@ -185,6 +219,8 @@ class AdditiveKernel(NoUserMatrix, EvaluatedPool):
         inverse, _ = lapack.dpotri(factor, lower=1)
         cov = self.parts.scale * mirror(inverse) + self.parts.common
         cov[np.diag_indices_from(cov)] += self.parts.own
+        if self.traits is not None:
+            cov += self.traits.among(users)
         return np.asarray(cov)
 
     def _diagonal(self, degrees: Any) -> Any:
@@ -217,3 +253,44 @@ class AdditiveKernel(NoUserMatrix, EvaluatedPool):
             through[rows[~inside], where] = entries[~inside] / np.sqrt(self._diagonal(self._degrees[beyond]))[where]
             out -= through @ through.T
         return out
+
+
+class AdditiveKernel(AdditiveUsers, EvaluatedPool):
+    """(scale [(L + ridge I)^-1]_uv + own [u = v] + common) Kx(x, x'), never written out.
+
+    Args:
+        graph: The users.
+        parts: What their covariance is made of.
+        arm_kernel: How alike two arms are, with numbers for its length-scales.
+        features: One row for each arm.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> graph, parts = UserGraph.from_edges([("ana", "bo")]), UserParts(1.0, 0.5, 0.0, 1.0, normalised=False)
+        >>> kernel = AdditiveKernel(graph, parts, Linear(), np.array([[1.0], [2.0]]))
+        >>> kernel.cross(np.array([0]), np.array([1]), np.array([0, 1]), np.array([1, 1]))
+        array([[8.8, 7.2]])
+    """
+
+    def __init__(self, graph: UserGraph, parts: UserParts, arm_kernel: ArmKernel, features: Array) -> None:
+        self._take_users(graph, parts)
+        self._take_arms(arm_kernel, features)
+
+
+class AdditiveInputs(AdditiveUsers, OnInputs):
+    """The same for inputs: (scale [(L + ridge I)^-1]_uv + own [u = v] + common + traits) Kin, never written out.
+
+    Args:
+        graph: The users.
+        parts: What their covariance is made of.
+        arm_kernel: How alike two inputs are.
+        traits: What follows users' own features, if they have any.
+    """
+
+    most_together = MOST_USERS
+
+    def __init__(
+        self, graph: UserGraph, parts: UserParts, arm_kernel: InputKernel, *, traits: TraitPart | None = None
+    ) -> None:
+        self._take_users(graph, parts)
+        self.arm_kernel, self.traits = arm_kernel, traits

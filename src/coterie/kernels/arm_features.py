@@ -12,7 +12,7 @@ from coterie.contracts import Array, Index
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
 from coterie.kernels.arm import ArmKernel, Linear
-from coterie.kernels.joint import NoUserMatrix, as_numbers, checked_psd
+from coterie.kernels.joint import NoUserMatrix, OnPool, as_numbers, checked_psd
 from coterie.kernels.pool import ArmPool
 
 FEATURE_ERROR = 1e-3
@@ -22,7 +22,7 @@ SPARE = 4
 MOST_SCANNED = 8192
 
 
-class OnFeatures(NoUserMatrix):
+class OnFeatures(NoUserMatrix, OnPool):
     """A joint kernel on a pool that keeps a row of features for each arm.
 
     Attributes:

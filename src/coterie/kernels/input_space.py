@@ -11,6 +11,8 @@ from coterie.kernels.inputs import InputLayout
 from coterie.kernels.pool import ArmPool, as_rows, check_range
 from coterie.kernels.schema import CATEGORY, ContextSchema
 
+FIRST_PLACE = 1.0  # of a slate; also that of a decision that is of none
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class InputSpace:
@@ -21,6 +23,8 @@ class InputSpace:
         schema: What a context holds.
         request_features: Names of features of an arm that each request gives, such as a price: numbers of the context
             in which the arm is shown.
+        has_places: Whether the place of a slate, from 1, is a last category of the context, which no context names;
+            it is 1 unless `at_place` says otherwise.
 
     Examples:
         >>> space = InputSpace(ArmPool.without_features(["tea", "coffee"]), ContextSchema.of({"hour": "number"}))
@@ -31,13 +35,15 @@ class InputSpace:
     arms: ArmPool
     schema: ContextSchema = field(default_factory=ContextSchema)
     request_features: tuple[str, ...] = ()
+    has_places: bool = False
 
     @property
     def layout(self) -> InputLayout:
         """Which columns an input has."""
         arms, schema = self.arms, self.schema
         codes, features = (0, arms.dimension) if arms.has_features else (len(arms), 0)
-        return InputLayout(codes, features, len(self.request_features) + schema.n_numbers, schema.n_categories)
+        numbers, categories = len(self.request_features) + schema.n_numbers, schema.n_categories + self.has_places
+        return InputLayout(codes, features, numbers, categories)
 
     @property
     def columns(self) -> list[str]:
@@ -50,7 +56,8 @@ class InputSpace:
         names = self.arms.feature_names or [f"feature {i}" for i in range(self.arms.dimension)]
         fields = sorted(self.schema.fields, key=lambda field: field.kind == CATEGORY)  # which come last
         of_arm = names if self.arms.has_features else ["arm"]
-        return [*of_arm, *self.request_features, *(field.name for field in fields)]
+        of_places = ["place"] if self.has_places else []
+        return [*of_arm, *self.request_features, *(field.name for field in fields), *of_places]
 
     @property
     def needs_context(self) -> bool:
@@ -64,6 +71,8 @@ class InputSpace:
                 "a context was given", "this one knows no contexts", "Name what they hold with context_schema"
             )
         row, schema = self.schema.encoded(context)
+        if self.has_places:
+            row = np.append(row, FIRST_PLACE)
         return row, self if schema is self.schema else replace(self, schema=schema)
 
     def of_arms(self, rows: Index) -> Array:
@@ -84,6 +93,20 @@ class InputSpace:
         """Returns an input with the features that an arm of the pool has."""
         own = self.of_arms(np.array([arm]))[0]
         return np.concatenate([own, row[len(own) :]]) + 0.0
+
+    def at_place(self, rows: Array, place: int) -> Array:
+        """Returns inputs at a place of a slate, from 1, where places count.
+
+        Examples:
+            >>> space = InputSpace(ArmPool.without_features(["tea", "coffee"]), has_places=True)
+            >>> space.at_place(space.rows(space.of_arms(np.array([0, 1])), space.encoded(None)[0]), 3)
+            array([[0., 3.], [1., 3.]])
+        """
+        if not self.has_places or place == FIRST_PLACE:
+            return rows
+        out = rows.copy()
+        out[:, -1] = place
+        return out
 
     def rows(self, of_arms: Array, context: Array, of_request: Array | None = None) -> Array:
         """Returns an input for each arm, all in the same context.

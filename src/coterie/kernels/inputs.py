@@ -15,14 +15,14 @@ Features and numbers are measured in units of the spread that they had at the la
 """
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from coterie.contracts import LEAST_SPREAD, Array
 from coterie.errors import DimensionError
 from coterie.kernels.arithmetic import ArmKernel, FloatArray
-from coterie.kernels.joint import FreeKernel
+from coterie.kernels.joint import FreeKernel, OnVectors
 
 FARTHEST = 100.0  # in units of the spread: a number that lies farther off would drown all others until the next fit
 
@@ -156,10 +156,12 @@ class InputKernel(ArmKernel):
     context: ContextPart
     _centre: Array = field(init=False, repr=False, compare=False)
     _weight: Array = field(init=False, repr=False, compare=False)
+    _places: "_Places" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "_centre", np.array(self.scaling.centre))
         object.__setattr__(self, "_weight", np.array(self.scaling.weight))
+        object.__setattr__(self, "_places", _Places.of(self.layout))
 
     @property
     def dimension(self) -> int:
@@ -173,26 +175,60 @@ class InputKernel(ArmKernel):
             raise DimensionError(what, rule, "Give every arm and every context the same features")
 
     def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        out = self._arms(X, Z)
-        if self.layout.numbers + self.layout.categories:
-            contexts = self._contexts(self._one_context(X), self._one_context(Z))
-            out *= 1.0 + self.interaction * contexts
-            out += self.context_share * contexts
-        out += self.level
-        out *= self.variance
-        return out
+        return self.prepared_cross(self.prepared(X), self.prepared(Z))
 
     def _diag(self, X: FloatArray) -> FloatArray:
+        arms, numbers = (self.scaled(X, columns) for columns in (self.layout.of_arm, self.layout.of_numbers))
+        return self._variances(np.einsum("ij,ij->i", arms, arms), np.einsum("ij,ij->i", numbers, numbers))
+
+    def prepared(self, X: FloatArray) -> FloatArray:
+        """Returns inputs as `prepared_cross` takes them: numbers in length-scales, and half of their sum of squares."""
+        layout = self.layout
+        parts = [X[:, : layout.of_arm.start]]
+        for columns, scale in ((layout.of_arm, self.lengthscale), (layout.of_numbers, self.context.number_scale)):
+            if columns.start < columns.stop:
+                scaled = self.scaled(X, columns) / scale
+                parts += [scaled, 0.5 * np.einsum("ij,ij->i", scaled, scaled)[:, None]]
+        return np.concatenate([*parts, X[:, layout.of_categories]], axis=1)
+
+    def prepared_cross(self, P: FloatArray, Q: FloatArray) -> FloatArray:
+        """Returns k(x, z) for prepared inputs. O(n m d), less where all rows of one table have the same context."""
+        if len(P) > len(Q):  # loops are long along the second table
+            return self.prepared_cross(Q, P).T
+        if not self.layout.numbers + self.layout.categories:
+            out = self._arms(P, Q)
+            out += self.level
+            out *= self.variance
+            return out
+        contexts, v = self._contexts(self._one_context(P), self._one_context(Q)), self.variance
+        if self.layout.features:
+            out = self._arms(P, Q)
+            out *= 1.0 + self.interaction * contexts
+            out += self.context_share * contexts
+            out += self.level
+            out *= v
+            return out
+        other = _of_others(self.layout.codes)
+        of_same = contexts * (v * (self.interaction + self.context_share)) + v * (1.0 + self.level)
+        contexts *= v * (other * self.interaction + self.context_share)
+        contexts += v * (other + self.level)
+        return np.where(np.equal.outer(P[:, 0], Q[:, 0]), of_same, contexts)
+
+    def prepared_diag(self, P: FloatArray) -> FloatArray:
+        """Returns k(x, x) for prepared inputs."""
+        layout, places, none = self.layout, self._places, np.zeros(len(P))
+        arms = 2 * self.lengthscale**2 * P[:, places.arm_half] if layout.features else none
+        numbers = 2 * self.context.number_scale**2 * P[:, places.number_half] if layout.numbers else none
+        return self._variances(arms, numbers)
+
+    def _variances(self, arms: FloatArray, numbers: FloatArray) -> FloatArray:
+        """Returns k(x, x) from the sums of squares of arms' features and of contexts' numbers."""
         layout, linear = self.layout, self.linear_share
-        arm = np.ones(len(X))
-        if layout.features:
-            squares = np.sum(self._scaled(X, layout.of_arm) ** 2, axis=1)
-            arm = (1 - linear) + linear * squares / self.n_features
-        if layout.numbers + layout.categories == 0:
+        arm = (1 - linear) + linear / self.n_features * arms if layout.features else np.ones(len(arms))
+        if not layout.numbers + layout.categories:
             return np.asarray(self.variance * (arm + self.level))
         linear = self.context.linear_share
-        squares = np.sum(self._scaled(X, layout.of_numbers) ** 2, axis=1) + layout.categories
-        context = (1 - linear) + linear * squares / self.n_context_features
+        context = (1 - linear) + linear / self.n_context_features * (numbers + layout.categories)
         return np.asarray(
             self.variance * (arm * (1 + self.interaction * context) + self.context_share * context + self.level)
         )
@@ -212,12 +248,8 @@ class InputKernel(ArmKernel):
         """How many numbers of contexts vary."""
         return int(np.count_nonzero(self._weight[self.layout.features :]))
 
-    def _one_context(self, X: FloatArray) -> FloatArray:
-        """Returns the first row alone where all have the same context, as the candidates of a decision do."""
-        columns = X[:, self.layout.of_context]
-        return X[:1] if len(X) > 1 and bool((columns == columns[0]).all()) else X
-
-    def _scaled(self, X: FloatArray, columns: slice) -> FloatArray:
+    def scaled(self, X: FloatArray, columns: slice) -> FloatArray:
+        """Returns features, or numbers, of inputs as they are measured."""
         first = self.layout.of_arm.start
         which = slice(columns.start - first, columns.stop - first)
         out: FloatArray = (X[:, columns] - self._centre[which]) * self._weight[which]
@@ -225,42 +257,46 @@ class InputKernel(ArmKernel):
         np.maximum(out, -FARTHEST, out=out)
         return out
 
-    def _arms(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        layout = self.layout
-        if not layout.features:
-            return contrasts(X, Z, layout.codes)
-        x, z = self._scaled(X, layout.of_arm), self._scaled(Z, layout.of_arm)
-        products, halves = _products_and_halves(x, z)
-        out: FloatArray = np.exp(halves / self.lengthscale**2)
-        out *= 1 - self.linear_share
-        products *= self.linear_share / self.n_features
-        out += products
-        return out
+    def _one_context(self, P: FloatArray) -> FloatArray:
+        """Returns the first row alone where all have the same context, as the candidates of a decision do."""
+        if len(P) < 2:
+            return P
+        columns = P[:, self._places.context]
+        differ = bool((columns[0] != columns[-1]).any()) or bool((columns != columns[0]).any())
+        return P if differ else P[:1]
 
-    def _contexts(self, X: FloatArray, Z: FloatArray) -> FloatArray:
-        part, layout = self.context, self.layout
-        products, exponent = _products_and_halves(
-            self._scaled(X, layout.of_numbers), self._scaled(Z, layout.of_numbers)
-        )
-        exponent /= part.number_scale**2
-        for column in range(layout.of_categories.start, layout.width):
-            same = np.equal.outer(X[:, column], Z[:, column])
-            products += same
-            exponent -= ~same / part.category_scale**2
-        out: FloatArray = np.exp(exponent, out=exponent)
-        out *= 1 - part.linear_share
-        products *= part.linear_share / self.n_context_features
-        out += products
-        return out
+    def _arms(self, P: FloatArray, Q: FloatArray) -> FloatArray:
+        """Returns Ka."""
+        if not self.layout.features:
+            return contrasts(P, Q, self.layout.codes)
+        products, out = _products_and_exponents(P, Q, self._places.arm, self._places.arm_half)
+        np.exp(out, out=out)
+        return _mixed(out, products, self.linear_share, self.lengthscale**2 / self.n_features)
+
+    def _contexts(self, P: FloatArray, Q: FloatArray) -> FloatArray:
+        """Returns Kc."""
+        part, layout, places = self.context, self.layout, self._places
+        square = part.number_scale**2
+        if layout.numbers:
+            products, out = _products_and_exponents(P, Q, places.numbers, places.number_half)
+        else:
+            products, out = np.zeros((2, len(P), len(Q)))
+        for column in places.categories:
+            same = np.equal.outer(P[:, column], Q[:, column])
+            products += same / square
+            out -= ~same / part.category_scale**2
+        np.exp(out, out=out)
+        return _mixed(out, products, part.linear_share, square / self.n_context_features)
 
     def times(self, variance: float) -> Self:
         """Returns the kernel of this many times the variance."""
         return replace(self, variance=self.variance * variance)
 
 
-class InputsKernel(FreeKernel):
-    """The joint kernel of users and inputs: arms are rows of numbers, which a context is part of."""
+class OnInputs(OnVectors):
+    """A joint kernel whose arms are inputs."""
 
+    has_inputs = True
     arm_kernel: InputKernel
 
     @property
@@ -268,9 +304,27 @@ class InputsKernel(FreeKernel):
         """How many columns an input has."""
         return self.arm_kernel.dimension
 
-    def no_arms(self) -> Array:
-        """Returns an array of no inputs."""
+    def no_arms(self) -> Any:
+        """Returns a table of no inputs."""
         return np.empty((0, self.dimension))
+
+    def prepared(self, arms: Array) -> Array:
+        """Returns inputs as `prepared_cross` takes them."""
+        return self.arm_kernel.prepared(arms)
+
+    def prepared_cross(self, arms: Array, others: Array) -> Array:
+        """Returns Kin between two lists of prepared inputs."""
+        return self.arm_kernel.prepared_cross(arms, others)
+
+    def prepared_diag(self, arms: Array) -> Array:
+        """Returns Kin(x, x) of prepared inputs."""
+        return self.arm_kernel.prepared_diag(arms)
+
+
+class InputsKernel(OnInputs, FreeKernel):
+    """The joint kernel of users and inputs: arms are rows of numbers, which a context is part of."""
+
+    arm_kernel: InputKernel
 
     def with_user_cov(self, user_cov: Array) -> "InputsKernel":
         """Returns the same kernel with other user covariances."""
@@ -284,14 +338,55 @@ def contrasts(X: FloatArray, Z: FloatArray, n_arms: int) -> FloatArray:
         >>> contrasts(np.array([[0.0]]), np.array([[0.0], [1.0]]), 3)
         array([[ 1. , -0.5]])
     """
-    other = -1.0 / (n_arms - 1) if n_arms > 1 else 0.0
-    return np.where(np.equal.outer(X[:, 0], Z[:, 0]), 1.0, other)
+    return np.where(np.equal.outer(X[:, 0], Z[:, 0]), 1.0, _of_others(n_arms))
 
 
-def _products_and_halves(X: FloatArray, Z: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _of_others(n_arms: int) -> float:
+    return -1.0 / (n_arms - 1) if n_arms > 1 else 0.0
+
+
+def _products_and_exponents(P: FloatArray, Q: FloatArray, columns: slice, half: int) -> tuple[FloatArray, FloatArray]:
     """Returns the inner products of rows, and minus half of their squared distances, by one matrix product."""
-    products: FloatArray = X @ Z.T
-    halves: FloatArray = products - 0.5 * np.einsum("ij,ij->i", X, X)[:, None]
-    halves -= 0.5 * np.einsum("ij,ij->i", Z, Z)
-    np.minimum(halves, 0.0, out=halves)
-    return products, halves
+    products: FloatArray = P[:, columns] @ Q[:, columns].T
+    exponents: FloatArray = products - P[:, half, None]
+    exponents -= Q[:, half]
+    np.minimum(exponents, 0.0, out=exponents)
+    return products, exponents
+
+
+def _mixed(smooth: FloatArray, products: FloatArray, linear_share: float, slope: float) -> FloatArray:
+    """Returns the smooth and the linear part with their shares, in the place of the smooth one."""
+    smooth *= 1 - linear_share
+    products *= linear_share * slope
+    smooth += products
+    return smooth
+
+
+class _Places(NamedTuple):
+    """Where a prepared input has what.
+
+    Attributes:
+        arm: The arm's features.
+        arm_half: Half the sum of their squares.
+        numbers: The context's numbers.
+        number_half: Half the sum of their squares.
+        categories: The context's categories.
+        context: All of the context.
+    """
+
+    arm: slice
+    arm_half: int
+    numbers: slice
+    number_half: int
+    categories: range
+    context: slice
+
+    @classmethod
+    def of(cls, layout: InputLayout) -> Self:
+        """Returns them for a layout of inputs."""
+        first, features, numbers = layout.of_arm.start, layout.features, layout.numbers
+        start = first + features + (features > 0)
+        end = start + numbers + (numbers > 0)
+        last = end + layout.categories
+        arm, of_numbers = slice(first, first + features), slice(start, start + numbers)
+        return cls(arm, arm.stop, of_numbers, of_numbers.stop, range(end, last), slice(start, last))

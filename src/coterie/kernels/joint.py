@@ -1,7 +1,8 @@
 """How alike are two (user, arm) pairs: the user's covariance times the arm kernel (Theorem 1 of the paper)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Collection, Hashable
+from math import inf
 from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
@@ -72,10 +73,16 @@ class JointKernel(ABC):
     Attributes:
         only_engine: The one engine that can use it, where there is only one.
         why_only: Why that is so.
+        has_user_cov: Whether there is a matrix over all users; else only neighbourhoods are known.
+        has_inputs: Whether arms are inputs: rows of numbers that a context is part of.
+        most_together: How many users with rewards are near one another, whoever they are, where there are no more.
     """
 
     only_engine: ClassVar[str | None] = None
     why_only: ClassVar[str] = ""
+    has_user_cov: ClassVar[bool] = True
+    has_inputs: ClassVar[bool] = False
+    most_together: ClassVar[float] = inf
     user_cov: Array
 
     @property
@@ -123,6 +130,18 @@ class JointKernel(ABC):
     def arm_diag(self, arms: Any) -> Array:
         """Returns K_x(x, x) of these arms."""
 
+    def prepared(self, arms: Any) -> Any:
+        """Returns arms as `prepared_cross` takes them, with all that is the same whatever they are compared with."""
+        return arms
+
+    def prepared_cross(self, arms: Any, others: Any) -> Array:
+        """Returns K_x between two arrays of prepared arms."""
+        return self.arm_cross(arms, others)
+
+    def prepared_diag(self, arms: Any) -> Array:
+        """Returns K_x(x, x) of prepared arms."""
+        return self.arm_diag(arms)
+
     def cross(self, users: Index, arms: Any, other_users: Index, other_arms: Any) -> Array:
         """Returns the b x t covariances between two lists of pairs. O(b t) once K_x is there."""
         out = self.arm_cross(arms, other_arms)
@@ -143,13 +162,21 @@ class JointKernel(ABC):
         """Returns the covariance among a few users."""
         return np.asarray(self.user_cov[np.ix_(users, users)])
 
-    def neighbourhood(self, user: int, n_rows: Index, enough: int) -> Neighbourhood:
+    def shared_features(self, users: Any) -> Array | None:  # noqa: ARG002 - only some have them
+        """Returns features of users whose products are what users share however far apart they are, a row each.
+
+        None where there is a matrix over users, which says more.
+        """
+        return None
+
+    def neighbourhood(self, user: int, n_rows: Index, enough: int, seen: Collection[int] = ()) -> Neighbourhood:  # noqa: ARG002 - see below
         """Returns the user, then those who covary most with them and have rows, until there are enough.
 
         Args:
             user: Whose neighbourhood.
             n_rows: How many rows each user has.
             enough: How many rows the others are wanted for.
+            seen: Who has rows, for kernels that look elsewhere only if these are many.
         """
         known = np.flatnonzero(n_rows)
         known = known[known != user]
@@ -173,6 +200,10 @@ class OnPool(JointKernel):
     def arm_diag(self, arms: Index) -> Array:
         """Returns K_x(x, x) of these rows."""
         return self._arm_variance.take(arms)
+
+    def no_arms(self) -> Any:
+        """Returns an array of no rows."""
+        return np.empty(0, dtype=np.intp)
 
     def checked_arm(self, arm: Any) -> int:
         """Returns the arm's row in the pool."""
@@ -201,9 +232,10 @@ class OnPool(JointKernel):
         return user * self.n_arms + arm
 
 
-class NoUserMatrix(OnPool):
-    """A joint kernel on a pool for so many users that their covariance is never written out."""
+class NoUserMatrix(JointKernel):
+    """A joint kernel for so many users that their covariance is never written out."""
 
+    has_user_cov = False
     instead_of_matrix: ClassVar[str] = "its graph stands for it"
 
     @property
@@ -217,7 +249,7 @@ class NoUserMatrix(OnPool):
         raise KernelError(
             f"the covariance of all {self.n_users} users was asked for",
             f"{type(self).__name__} never writes it out",
-            f"Use engine {self.only_engine!r}, or a PoolKernel where users are few",
+            f"Use engine {self.only_engine!r}, or a kernel with a matrix where users are few",
         )
 
     def with_user_cov(self, user_cov: Array) -> NoReturn:  # noqa: ARG002 - refused, whatever it is
@@ -275,26 +307,13 @@ class PoolKernel(OnPool):
         return np.asarray(np.multiply.outer(self.user_cov.diagonal(), self._arm_variance)).ravel()
 
 
-class FreeKernel(JointKernel):
-    """The joint kernel on feature vectors, for arm sets that are not known beforehand.
+class OnVectors(JointKernel):
+    """A joint kernel whose arms are vectors: of features, or of whatever its arm kernel compares."""
 
-    Examples:
-        >>> from coterie.kernels.arm import Linear
-        >>> kernel = FreeKernel(np.eye(1), Linear())
-        >>> kernel.arm_cross(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
-        array([[11.]])
-    """
-
-    def __init__(self, user_cov: Array, arm_kernel: ArmKernel) -> None:
-        self.user_cov = np.ascontiguousarray(user_cov)
-        self.arm_kernel = arm_kernel
+    arm_kernel: ArmKernel
 
     def _largest_arm_variance(self, met: Any) -> float:
         return float(self.arm_diag(np.asarray(met)).max()) if len(met) else 0.0
-
-    def with_user_cov(self, user_cov: Array) -> "FreeKernel":
-        """Returns the same kernel with other user covariances."""
-        return FreeKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_kernel)
 
     def checked_arm(self, arm: Any) -> Array:
         """Returns the arm's vector."""
@@ -325,6 +344,25 @@ class FreeKernel(JointKernel):
     def arm_diag(self, arms: Array) -> Array:
         """Returns K_x(x, x) of these vectors."""
         return self.arm_kernel._diag(arms)
+
+
+class FreeKernel(OnVectors):
+    """The joint kernel on feature vectors, for arm sets that are not known beforehand.
+
+    Examples:
+        >>> from coterie.kernels.arm import Linear
+        >>> kernel = FreeKernel(np.eye(1), Linear())
+        >>> kernel.arm_cross(np.array([[1.0, 2.0]]), np.array([[3.0, 4.0]]))
+        array([[11.]])
+    """
+
+    def __init__(self, user_cov: Array, arm_kernel: ArmKernel) -> None:
+        self.user_cov = np.ascontiguousarray(user_cov)
+        self.arm_kernel = arm_kernel
+
+    def with_user_cov(self, user_cov: Array) -> "FreeKernel":
+        """Returns the same kernel with other user covariances."""
+        return FreeKernel(checked_psd(user_cov, self.n_users, what="user covariance"), self.arm_kernel)
 
 
 def vector_key(user: int, arm: Array) -> tuple[int, bytes]:

@@ -48,7 +48,7 @@ class ContextField(NamedTuple):
             if flag:
                 return float(value)
             raise self._odd(value, "it is a flag, which is True or False")
-        if not flag and is_number(value) and abs(value) <= LARGEST_FEATURE:
+        if not flag and is_number(value) and abs(float(value)) <= LARGEST_FEATURE:
             return float(value)
         rule = NUMBER_RULE if not flag and isinstance(value, int | float | np.number) else "it is a number"
         raise self._odd(value, rule)
@@ -158,6 +158,18 @@ class ContextSchema:
             fields.append(after)
         changed = any(after is not before for after, before in zip(fields, self.fields, strict=True))
         return np.array([*numbers, *codes]), replace(self, fields=tuple(fields)) if changed else self
+
+    def filled(self, context: Any) -> Any:
+        """Returns a context with defaults where it does not say, or raises if it is not as the schema says.
+
+        Examples:
+            >>> ContextSchema.of({"hour": {"kind": "number", "default": 12}, "late": "flag"}).filled({"late": True})
+            {'hour': 12.0, 'late': True}
+        """
+        if not self.is_named:
+            return tuple(self._row(context).tolist())
+        values = zip(self.fields, self._values(context), strict=True)
+        return {field.name: bool(value) if field.kind == FLAG else value for field, value in values}
 
     def _row(self, context: Any) -> Array:
         rule, remedy = f"it is a row of {len(self.fields)} numbers", "Pass as many, in the same order"
@@ -285,9 +297,9 @@ def _numbers(context: Any) -> Array:
     rule = "a context is a mapping from names to values, or a row of numbers"
     try:
         row = np.asarray(context)
-    except ValueError:  # rows of different lengths
-        row = np.zeros((0, 0))
-    if isinstance(context, str | bytes) or row.ndim != 1 or row.size == 0:
+    except ValueError:  # a list of lists of different lengths
+        row = np.empty(0)
+    if row.ndim != 1 or len(row) == 0:
         raise ContextError(f"the context is {context!r:.100}", rule, "Pass one of these")
     if row.dtype.kind not in "iuf":
         raise ContextError(f"the context is a row of type {row.dtype}", rule, "Pass numbers, or a mapping")

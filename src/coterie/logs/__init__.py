@@ -1,9 +1,10 @@
 """What happened: logs in tables of edges, arms and events, and the original files of known data sets.
 
-Order of reading: `log` (what a log is), `plain` (its tables, read and written), `tables` (CSV and Parquet below these),
-`originals` (data sets that others publish).
+Order of reading: `log` (what a log is), `contexts` and `slates` of its events, `plain` (its tables, read and written),
+`tables` (CSV and Parquet below these), `originals` (data sets that others publish).
 """
 
+from coterie.logs.contexts import ContextColumn, Contexts
 from coterie.logs.log import Events, Log, Pairs, Ragged, describe
 from coterie.logs.originals import (
     Deezer,
@@ -19,6 +20,8 @@ from coterie.logs.plain.reading import check_log, read_log
 from coterie.logs.plain.write_log import write_log
 
 __all__ = [
+    "ContextColumn",
+    "Contexts",
     "Deezer",
     "Events",
     "FilmTrust",

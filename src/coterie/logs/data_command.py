@@ -19,7 +19,7 @@ OPTIONS = {
     "lastfm": ("dimension", "seed"),
     "deezer": ("country",),
     "filmtrust": ("dimension", "seed", "reward"),
-    "open-bandit": ("logger", "campaign", "position", "users"),
+    "open-bandit": ("logger", "campaign", "position", "users", "contexts"),
 }
 
 
@@ -68,6 +68,8 @@ def _add_open_bandit(command: argparse.ArgumentParser, positive: Callable[[str],
     command.add_argument("--position", type=positive, help="only choices for this place on the page, 1 to 3")
     users = "who counts as one user: those of equal features, or everybody (default: %(default)s)"
     command.add_argument("--users", choices=["features", "one"], default="features", help=users)
+    contexts = "write the user features as contexts, and the position as place"
+    command.add_argument("--contexts", action="store_true", help=contexts)
 
 
 def run_data(options: argparse.Namespace) -> int:

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import ArmId
+from coterie.errors import counted
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.logs.contexts import Contexts
 
 Ints: TypeAlias = NDArray[np.int64]
 Floats: TypeAlias = NDArray[np.float64]
@@ -61,6 +63,9 @@ class Events:
         candidates: What could be chosen, where it was logged (else an empty list); none if it never was.
         propensity: The logger's probability of this choice, where it was logged (else NaN); none if it never was.
         time: When, in seconds since 1970 or any other unit (NaN where it was not logged); none if it never was.
+        context: What was different about each moment; none if it was not logged.
+        slate: Which slate an event is a place of (-1 where it is of none); none if there are no slates.
+        place: Which place it was shown at, from 1 (-1 where it was not logged); none if it never was.
     """
 
     user: Ints
@@ -69,6 +74,9 @@ class Events:
     candidates: Ragged | None = None
     propensity: Floats | None = None
     time: Floats | None = None
+    context: Contexts | None = None
+    slate: Ints | None = None
+    place: Ints | None = None
 
     def __len__(self) -> int:
         return len(self.user)
@@ -159,6 +167,13 @@ def _lines(log: Log) -> Iterator[tuple[str, str]]:
     yield "  with candidates", f"{0 if events.candidates is None else np.count_nonzero(events.candidates.lengths):,}"
     for name, column in (("propensity", events.propensity), ("time", events.time)):
         yield f"  with {name}", f"{0 if column is None else np.count_nonzero(~np.isnan(column)):,}"
+    if events.context is not None:
+        yield "  context", ", ".join(f"{name} ({column.kind})" for name, column in events.context.columns.items())
+    if events.place is not None:
+        yield "  with place", f"{np.count_nonzero(events.place > 0):,}"
+    if events.slate is not None:
+        slates = events.slate[events.slate >= 0]
+        yield "  in slates", f"{len(slates):,} of {counted(len(np.unique(slates)), 'slate')}"
     if log.had is not None:
         yield "had besides", f"{len(log.had):,}"
     for name, count in log.left_out.items():

@@ -117,6 +117,17 @@ class Model(ABC):
     def learn_weighted(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
         """Learns one observation that counts as `weight` rewards do, from values that were checked already."""
 
+    def learn_noisier(self, user: int, arm: Any, reward: float, *, weight: float) -> None:
+        """Learns one reward whose noise variance is `noise_var` / weight; one of weight 1 as `learn` does, to the bit.
+
+        The posterior is that of `learn_weighted`. In the evidence of the noise it is one reward, whatever its weight.
+        """
+        if weight == 1:
+            self.learn(user, arm, reward)
+            return
+        self.learn_weighted(user, arm, reward, weight=weight)
+        self.history.spare += 1 - weight
+
     @abstractmethod
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Learns many rewards at once; the same belief as one by one; on an error nothing has changed."""

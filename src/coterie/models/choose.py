@@ -8,7 +8,6 @@ import numpy as np
 
 from coterie.errors import ParameterError, UnknownNameError, listed, or_similar
 from coterie.errors.checks import check_whole
-from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import JointKernel, PoolKernel
 from coterie.models.base import Model
 from coterie.models.costs import exact_cost, grid_cost, linear_cost
@@ -86,7 +85,7 @@ def choose_engine(
     """
     if kernel.only_engine is not None:
         return EngineChoice(kernel.only_engine, f"chosen because {kernel.why_only}")
-    if isinstance(kernel, InputsKernel):
+    if kernel.has_inputs:
         return EngineChoice("local", "chosen because its cost is bounded, whatever the contexts")
     if not isinstance(kernel, PoolKernel):
         return EngineChoice("exact", "chosen because there is no pool of arms")

@@ -18,6 +18,8 @@ class History:
     Attributes:
         pairs_of: How many distinct pairs a user has, for users who have any.
         largest: What no mean of a pair exceeds in size; the rounding errors of a posterior mean are proportional to it.
+        spare: How many rewards more there are than the counts say, where some are noisier than others
+            (`Model.learn_noisier`): evidence of the noise goes by rewards, the posterior by counts.
 
     Examples:
         >>> history = History()
@@ -27,7 +29,18 @@ class History:
         ([2], [1.5], [0.5], 2)
     """
 
-    __slots__ = ("arms", "counts", "largest", "means", "n_observations", "pairs_of", "rows", "scatters", "users")
+    __slots__ = (
+        "arms",
+        "counts",
+        "largest",
+        "means",
+        "n_observations",
+        "pairs_of",
+        "rows",
+        "scatters",
+        "spare",
+        "users",
+    )
 
     def __init__(self) -> None:
         self.rows: dict[Hashable, int] = {}
@@ -38,7 +51,7 @@ class History:
         self.means: list[float] = []
         self.scatters: list[float] = []
         self.n_observations = 0
-        self.largest = 0.0
+        self.largest = self.spare = 0.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,6 +74,7 @@ class History:
     def merge(self, other: "History") -> None:
         """Adds everything another history holds. O(its distinct pairs)."""
         self.n_observations += other.n_observations
+        self.spare += other.spare
         self.largest = max(self.largest, other.largest)
         for key, i in other.rows.items():
             count, mean, scatter = other.counts[i], other.means[i], other.scatters[i]
@@ -109,6 +123,7 @@ class History:
             "counts": self.count_array(),
             "means": self.mean_array(),
             "scatters": np.array(self.scatters, dtype=np.float64),
+            **({"spare": self.spare} if self.spare else {}),
         }
 
     @classmethod
@@ -119,7 +134,7 @@ class History:
         out.users, out.arms = state["users"].tolist(), as_arms(state["arms"])
         out.pairs_of = Counter(out.users)
         out.counts, out.means, out.scatters = (state[name].tolist() for name in ("counts", "means", "scatters"))
-        out.largest = largest_in(state)
+        out.largest, out.spare = largest_in(state), state.get("spare", 0.0)
         out.rekey(key)
         return out
 

@@ -5,7 +5,7 @@ import os
 from coterie.errors import MemoryLimitError, ParameterError
 from coterie.kernels.graph_kernel import GraphKernel
 from coterie.kernels.group_kernel import GroupKernel
-from coterie.kernels.inputs import InputsKernel
+from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import JointKernel, OnPool, PoolKernel
 
 SHARE = 0.6
@@ -18,9 +18,9 @@ def require_pool(kernel: JointKernel, engine: str) -> PoolKernel:
     raise _no_pool(engine)
 
 
-def require_arms(kernel: JointKernel, engine: str) -> OnPool | InputsKernel:
+def require_arms(kernel: JointKernel, engine: str) -> OnPool | OnInputs:
     """Returns the kernel if its arms are rows of a finite pool, or inputs, and raises otherwise."""
-    if isinstance(kernel, OnPool | InputsKernel):
+    if isinstance(kernel, OnPool | OnInputs):
         return kernel
     raise _no_pool(engine)
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Any
 
-from coterie.contracts import Choice
 from coterie.errors import ParameterError
 from coterie.policies.policy import Policy
 from coterie.policies.rules.scores import Score, Scored
@@ -19,6 +18,9 @@ class CertifiedPolicy(Policy):
 
     decides_together = False  # each is refined by itself
 
+    def prospects(self, row: int, arms: Any) -> None:
+        """Returns nothing: among other candidates others are contenders."""
+
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         model, width = self._model, self.width
         if self.pending_model is not None or not model.certifies or callable(width):
@@ -27,10 +29,6 @@ class CertifiedPolicy(Policy):
         mean, std, certain = model.read_certain(row, arms, slope)
         score = mean + slope * std
         return self._scored(row, arms, number, mean, std, width, score)._replace(certain=certain)
-
-    def _chosen(self, row: int, arms: Any, found: Scored) -> Choice:
-        made = super()._chosen(row, arms, found)
-        return Choice(made.user, made.arm, made.index, made.mean, made.std, made.score, made.number, found.certain)
 
 
 def is_certified(engine_options: Any) -> bool:

@@ -23,11 +23,10 @@ from coterie.errors import (
     listed,
     or_similar,
 )
-from coterie.errors.checks import as_list, check_same, checked_reward
+from coterie.errors.checks import as_list, check_same, check_whole, checked_reward
 from coterie.errors.renamed import warn_renamed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
-from coterie.kernels.inputs import InputsKernel
 from coterie.kernels.joint import OnPool
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
@@ -36,7 +35,16 @@ from coterie.policies.added_edges import follow_graph
 from coterie.policies.reward_batches import fit_model
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import N_DRAWS, Propensities
-from coterie.policies.rules.scores import Score, Scored, ScoredBatch, ScoreFunction, as_score, best_of_each, best_of_one
+from coterie.policies.rules.scores import (
+    Prospects,
+    Score,
+    Scored,
+    ScoredBatch,
+    ScoreFunction,
+    as_score,
+    best_of_each,
+    best_of_one,
+)
 from coterie.policies.rules.widths import Width, WidthRule, checked_width, width_at
 
 TIE_TOLERANCE = 1e-10
@@ -51,6 +59,7 @@ class Policy:
     Attributes:
         decides_together: Whether decisions for several users can be computed at once (`consider_many`).
         has_inputs: Whether arms have contexts: the model knows them as inputs.
+        has_places: Whether the place of a slate is part of an input.
         learns_by_decisions: Whether what a reward teaches depends on the decision that led to it.
         centre: The prior mean of rewards. The model knows rewards less this number.
         width_rule: Multiplies the width where not all of the posterior is worth exploring alike; None otherwise.
@@ -63,6 +72,7 @@ class Policy:
 
     decides_together = True
     has_inputs = False
+    has_places = False
     learns_by_decisions = False
 
     def __init__(
@@ -117,6 +127,11 @@ class Policy:
         """Rewards learned so far."""
         return self._model.history.n_observations
 
+    @property
+    def takes_contexts(self) -> bool:
+        """Whether decisions are made in contexts."""
+        return False
+
     def select(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Choice:
         """Returns the choice for this user among the candidates.
 
@@ -140,11 +155,26 @@ class Policy:
             raise ContextError("a context was given", rule, "Make an auto-* policy with context_schema=...")
         return arms
 
-    def consider_rows(self, row: int, arms: Any) -> Scored:
-        """Returns what the next decision is made from, and counts it; user and arms are rows that were checked."""
-        found = self._decide(row, arms, self.n_decisions)
-        self.n_decisions += 1
+    def consider_rows(self, row: int, arms: Any, prospects: Prospects | None = None) -> Scored:
+        """Returns what the next decision is made from, and counts it; user and arms are rows that were checked.
+
+        Args:
+            row: The user's row.
+            arms: The candidates as the model knows them.
+            prospects: What is believed of them, where it was read before.
+        """
+        number = self.n_decisions
+        found = self._decide(row, arms, number) if prospects is None else self._choose(row, prospects, number)
+        self.n_decisions = number + 1
         return found
+
+    def prospects(self, row: int, arms: Any) -> Prospects | None:
+        """Returns what is believed of candidates now, for several decisions; None where each reads for itself."""
+        return self._read(row, arms)
+
+    def at_place(self, arms: Any, place: int) -> Any:  # noqa: ARG002 - only some know places
+        """Returns arms, as the model knows them, at a place of a slate, from 1."""
+        return arms
 
     def consider_many(self, users: Iterable[UserId], candidates: Any = None) -> ScoredBatch | None:
         """Returns what `consider` would for one user after another, or None where it must be asked so."""
@@ -165,15 +195,30 @@ class Policy:
             mean, score = mean + self.centre, score + self.centre
         return ScoredBatch(self._score, first, rows, mean, std, width, score, tolerances, model.noise_var, best)
 
-    def update(self, user: UserId, arm: Any, reward: float, *, context: Any = None) -> None:
-        """Learns the reward of an arm for a user; on an error nothing has changed."""
+    def update(self, user: UserId, arm: Any, reward: float, *, context: Any = None, place: int = 1) -> None:
+        """Learns the reward of an arm for a user; on an error nothing has changed.
+
+        Args:
+            user: One of `graph.users`.
+            arm: The id of an arm; without a pool, a vector.
+            reward: A finite number.
+            context: That in which it came, as for `select`.
+            place: That of a slate at which it came, from 1, for policies with places="learned"; others take no heed.
+        """
         row = self._user_row(user)
         value = self._checked_reward(reward)
+        check_whole("place", place)
         column = self._model.checked_arm(arm) if self.arms is None else self._arm_row(arm)
-        self.learn(row, self.in_context([column], context)[0], value)
+        self.learn(row, self.at_place(self.in_context([column], context), int(place))[0], value)
 
-    def learn(self, row: int, column: Any, value: float) -> None:
-        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
+        """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already.
+
+        One of a weight below 1 has a noise variance of `noise_var` / weight: only where the belief `collapses`.
+        """
+        if weight < 1:
+            self._model.learn_noisier(row, column, value, weight=weight)
+            return
         self._learn(row, column, value)
         if self._followers:
             self._follow(self.n_rewards, row, column, value)
@@ -203,9 +248,11 @@ class Policy:
         solve for all users, and memory grows with the pairs of user and arm that were observed.
 
         Args:
-            batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them.
+            batches: Each is three columns of the same length: users, arms and rewards; `read_rewards` makes them. A
+                fourth one has contexts: a list of them, or columns by name.
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
-            keep: Called with each batch once it is checked: rows of users and of arms, and rewards; it may raise.
+            keep: Called with each batch once it is checked: rows of users and of arms, and rewards, and where there are
+                contexts the arms as the model knows them; it may raise.
         """
         if self.arms is None or not self.collapses:
             rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
@@ -330,8 +377,8 @@ class Policy:
 
     def predict(self, user: UserId, candidates: Any = None, *, context: Any = None) -> tuple[Array, Array]:
         """Returns the believed mean and std of the candidates, in the order asked; std is without noise."""
-        arms = self.in_context(self._candidates(candidates), context, learn=False)
-        return self.predict_rows(self._user_row(user), arms)
+        row = self._user_row(user)
+        return self.predict_rows(row, self.in_context(self._candidates(candidates), context, learn=False))
 
     def predict_rows(self, row: int, arms: Any) -> tuple[Array, Array]:
         """Returns what `predict` does, of a user's row and arms as the model knows them."""
@@ -340,10 +387,10 @@ class Policy:
             mean = mean + self.centre
         return (mean, std) if self.inverse_link is None else self.inverse_link(mean, std)
 
-    def covariance(self, user: UserId, candidates: Any = None) -> Array:
+    def covariance(self, user: UserId, candidates: Any = None, *, context: Any = None) -> Array:
         """Returns the joint covariance of the candidates for this user, in the order asked."""
         row = self._user_row(user)
-        return self.model.read_covariance(row, self._candidates(candidates))
+        return self.model.read_covariance(row, self.in_context(self._candidates(candidates), context, learn=False))
 
     @property
     def score(self) -> Score:
@@ -469,23 +516,38 @@ class Policy:
 
     def _chosen(self, row: int, arms: Any, found: Scored) -> Choice:
         """Counts the decision and returns its record."""
-        number, best = self.n_decisions, found.best
+        number = self.n_decisions
         self.n_decisions = number + 1
+        return self._record(row, arms, found, number)
+
+    def _record(self, row: int, arms: Any, found: Scored, number: int) -> Choice:
+        """Returns the record of a decision among these arms: rows of the pool, or vectors."""
+        best = found.best
         arm = arms[best] if self.arms is None else self.arm_ids[arms.item(best)]
         (mean, std), score = found.shown, found.score.item(best)
-        return Choice(self.graph.user_at(row), arm, best, mean.item(best), std.item(best), score, number)
+        believed = mean.item(best), std.item(best), score
+        return Choice(self.graph.user_at(row), arm, best, *believed, number, found.certain)
 
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         """Returns what a decision is made from, the chosen candidate included."""
+        return self._choose(row, self._read(row, arms), number)
+
+    def _read(self, row: int, arms: Any) -> Prospects:
+        """Returns what is believed of candidates."""
         model = self._model
         mean, std = model.read(row, arms)
         known = model
         if self.pending_model is not None:
             std = self.pending_model.read(row, arms)[1]
             known = self.pending_model if self._score.is_joint else model
-        width = self.widths(row, arms, std)
+        covariance = self._score.covariance(known, row, arms)
+        return Prospects(known, arms, mean, std, self.widths(row, arms, std), covariance)
+
+    def _choose(self, row: int, prospects: Prospects, number: int) -> Scored:
+        """Returns what a decision among these candidates is made from, the chosen one included."""
+        known, arms, mean, std, width, covariance = prospects
         context = {"model": known, "user": row, "arms": arms, "draws": self._draws, "number": number}
-        score, covariance = self._score.with_covariance(mean, std, width, **context)
+        score = self._score.of_one(mean, std, width, covariance, **context)
         if getattr(score, "shape", None) != mean.shape:
             raise DimensionError(
                 f"the score has shape {np.shape(score)}",
@@ -557,7 +619,7 @@ def _check_parts(graph: UserGraph, arms: ArmPool | None, model: Model, score: An
             "Make the model on this graph",
         )
     n_arms = getattr(model.kernel, "n_arms", None)
-    if not isinstance(model.kernel, InputsKernel) and n_arms != (len(arms) if arms else None):
+    if not model.kernel.has_inputs and n_arms != (len(arms) if arms else None):
         raise DimensionError(
             f"a model of {n_arms or 'no pool of'} arms with {arms!r}",
             "they are the same arms",

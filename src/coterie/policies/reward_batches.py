@@ -7,7 +7,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
-from coterie.errors import CoterieError, DimensionError, ParameterError, RewardError, UnknownArmError, UnknownUserError
+from coterie.errors import (
+    ContextError,
+    CoterieError,
+    DimensionError,
+    ParameterError,
+    RewardError,
+    UnknownArmError,
+    UnknownUserError,
+)
 from coterie.models import History, Model
 from coterie.models.engines.sparse.reward_table import COLUMNS, Columns, RewardTable, collapsed
 
@@ -16,7 +24,54 @@ Batch = tuple[Any, Any, Any]
 Progress = Callable[[str, int], None]
 
 
-class Gathered:
+class RowReader:
+    """Turns batches of ids and rewards into rows and numbers.
+
+    Args:
+        users: Rows by id.
+        arms: Likewise.
+
+    Attributes:
+        n_rows: How many rewards were read.
+    """
+
+    def __init__(self, users: Mapping[Any, int], arms: Mapping[Any, int]) -> None:
+        self._users, self._arms = users, arms
+        self.n_rows = 0
+
+    def read(self, users: Any, arms: Any, rewards: Any) -> Batch:
+        """Returns a batch in rows and numbers, or raises and names the first row that is wrong, from 0."""
+        users, arms, rewards = map(_checked_column, (users, arms, rewards))
+        users, arms = _as_ids(users), _as_ids(arms)
+        values = _as_numbers(rewards, self.n_rows)
+        if not len(users) == len(arms) == len(values):
+            raise DimensionError(
+                f"a batch after row {self.n_rows} has {len(users)} users, {len(arms)} arms and {len(values)} rewards",
+                "there is one of each for a reward",
+                "Pass columns of the same length",
+            )
+        rows, columns = _places(users, self._users), _places(arms, self._arms)
+        odd = np.flatnonzero((rows < 0) | (columns < 0) | ~(np.abs(values) <= LARGEST_REWARD))
+        if odd.size:
+            first = int(odd[0])
+            raise self._wrong(self.n_rows + first, users[first], arms[first], _as_ids(rewards)[first])
+        self.n_rows += len(values)
+        return rows, columns, values
+
+    def _wrong(self, row: int, user: Any, arm: Any, value: Any) -> CoterieError:
+        remedy = "Mend or drop that row; nothing was learned"
+        if _place(user, self._users) < 0:
+            return UnknownUserError(
+                f"row {row}: user {user!r} is not in the graph", "rewards are of users in the graph", remedy
+            )
+        if _place(arm, self._arms) < 0:
+            return UnknownArmError(
+                f"row {row}: arm {arm!r} is not in the pool", "rewards are of arms in the pool", remedy
+            )
+        return RewardError(f"row {row}: the reward is {value!r}", REWARD_RULE, remedy)
+
+
+class Gathered(RowReader):
     """Rewards as rows of integers, repeats of a pair collapsed now and then: memory grows with the pairs alone.
 
     Args:
@@ -33,29 +88,15 @@ class Gathered:
     """
 
     def __init__(self, users: Mapping[Any, int], arms: Mapping[Any, int], *, waiting: int = WAITING) -> None:
-        self._users, self._arms, self._waiting = users, arms, waiting
+        super().__init__(users, arms)
+        self._waiting, self._n_waiting = waiting, 0
         self._kept: Columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
         self._parts: list[tuple[Any, Any, Any]] = []
-        self._n_waiting = self.n_rows = 0
 
     def add(self, users: Any, arms: Any, rewards: Any) -> Batch:
         """Adds a batch and returns it in rows and numbers, or raises and names the first row that is wrong, from 0."""
-        users, arms, rewards = map(_checked_column, (users, arms, rewards))
-        users, arms = _as_ids(users), _as_ids(arms)
-        values = _as_numbers(rewards, self.n_rows)
-        if not len(users) == len(arms) == len(values):
-            raise DimensionError(
-                f"a batch after row {self.n_rows} has {len(users)} users, {len(arms)} arms and {len(values)} rewards",
-                "there is one of each for a reward",
-                "Pass columns of the same length",
-            )
-        rows, columns = _places(users, self._users), _places(arms, self._arms)
-        odd = np.flatnonzero((rows < 0) | (columns < 0) | ~(np.abs(values) <= LARGEST_REWARD))
-        if odd.size:
-            first = int(odd[0])
-            raise self._wrong(self.n_rows + first, users[first], arms[first], _as_ids(rewards)[first])
+        rows, columns, values = self.read(users, arms, rewards)
         self._parts.append((rows, columns, values))
-        self.n_rows += len(values)
         self._n_waiting += len(values)
         if self._n_waiting > max(self._waiting, len(self._kept["users"])):
             self._collapse()
@@ -83,18 +124,6 @@ class Gathered:
         both = {name: np.concatenate([self._kept[name], new]) for name, new in zip(COLUMNS, more, strict=True)}
         del users, arms, values, more
         self._kept = collapsed(both, len(self._arms))
-
-    def _wrong(self, row: int, user: Any, arm: Any, value: Any) -> CoterieError:
-        remedy = "Mend or drop that row; nothing was learned"
-        if _place(user, self._users) < 0:
-            return UnknownUserError(
-                f"row {row}: user {user!r} is not in the graph", "rewards are of users in the graph", remedy
-            )
-        if _place(arm, self._arms) < 0:
-            return UnknownArmError(
-                f"row {row}: arm {arm!r} is not in the pool", "rewards are of arms in the pool", remedy
-            )
-        return RewardError(f"row {row}: the reward is {value!r}", REWARD_RULE, remedy)
 
 
 def fit_model(
@@ -147,7 +176,10 @@ def _read(
     keep: Callable[..., None] | None,
 ) -> Gathered:
     rewards = Gathered(users, arms)
-    for batch in _checked_batches(batches):
+    for *batch, contexts in checked_batches(batches):
+        if contexts is not None:
+            what, rule = f"the batch after row {rewards.n_rows} has contexts", "this policy was made without any"
+            raise ContextError(what, rule, "Drop these columns, or make an auto-* policy with context_schema=...")
         checked = rewards.add(*batch)
         if keep is not None:
             keep(*checked)
@@ -156,15 +188,15 @@ def _read(
     return rewards
 
 
-def _checked_batches(batches: Any) -> Iterator[Batch]:
-    """Returns the batches one by one, or raises where one is not three columns."""
+def checked_batches(batches: Any) -> Iterator[tuple[Any, Any, Any, Any]]:
+    """Returns users, arms, rewards and contexts (None without any) of each batch, or raises where one is another."""
     remedy = "Pass them through read_rewards, or as [(users, arms, rewards)]; nothing was learned"
     if not isinstance(batches, Iterable):
         raise ParameterError(f"rewards are {batches!r}", "they are batches of three columns", remedy)
     for batch in batches:
-        if not isinstance(batch, tuple | list) or len(batch) != 3:
+        if not isinstance(batch, tuple | list) or len(batch) not in (3, 4):
             raise ParameterError(f"a batch is a {type(batch).__name__}", "it is users, arms and rewards", remedy)
-        yield batch[0], batch[1], batch[2]
+        yield batch[0], batch[1], batch[2], batch[3] if len(batch) == 4 else None
 
 
 def _checked_column(column: Any) -> Any:

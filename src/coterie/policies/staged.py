@@ -91,6 +91,9 @@ class StagedPolicy(Policy):
             f"Stage 1: {self._model.describe()}{self._refusals()}"
         )
 
+    def prospects(self, row: int, arms: Any) -> None:
+        """Returns nothing: which stage decides depends on the candidates."""
+
     def _decide(self, row: int, arms: Any, number: int) -> Scored:
         scale = self._scale(arms)
         narrow, rounding = scale / sqrt(self.rounds), TOLERANCE * scale

@@ -1,9 +1,10 @@
 """Worlds to try it on. They know no model and no policy, so the truth cannot leak into a learner.
 
 Order of reading: `rounds` and `world` (what a world is), `settings` (what it can be), `synthetic` (how it is drawn),
-`recorded` (logs as problems).
+`contexts` (worlds whose rounds have a context), `recorded` (logs as problems).
 """
 
+from coterie.problems.contexts import ContextSettings, ContextWorld, context_settings, draw_context_world
 from coterie.problems.random import RandomWorld, Traits, random_traits, random_world
 from coterie.problems.rounds import Problem, Round
 from coterie.problems.settings import (
@@ -22,6 +23,8 @@ __all__ = [
     "LEVELS",
     "PRESETS",
     "PRESET_NOTES",
+    "ContextSettings",
+    "ContextWorld",
     "Level",
     "Problem",
     "RandomWorld",
@@ -29,6 +32,8 @@ __all__ = [
     "Traits",
     "World",
     "WorldSettings",
+    "context_settings",
+    "draw_context_world",
     "draw_rounds",
     "draw_truth",
     "draw_world",

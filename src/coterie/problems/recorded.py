@@ -10,6 +10,7 @@ from coterie.contracts import ArmId, Array
 from coterie.errors import ParameterError
 from coterie.kernels import ArmPool
 from coterie.logs.log import Events, Ints, Log
+from coterie.logs.slates import candidates_left
 from coterie.problems.rounds import Round, stream
 from coterie.problems.setting_rules import choice, whole
 
@@ -204,7 +205,8 @@ class Replay:
 
     What a learner would have got is known only where it chooses what was logged (rejection): there it learns the
     reward, and every other row passes without trace. That is honest where the logger chose at random, each candidate as
-    likely as any other; a log of a better logger flatters those who choose alike. About one row in k is used.
+    likely as any other; a log of a better logger flatters those who choose alike. About one row in k is used. A round
+    has the context of its row; the places of a slate are rounds like any others, among the arms that were left.
 
     Args:
         log: What happened; a row without candidates could have been any arm.
@@ -212,6 +214,7 @@ class Replay:
     Attributes:
         graph: The users.
         arms: The pool.
+        context_schema: What the contexts of the log hold; None where there are none.
 
     Examples:
         >>> from coterie.graphs import UserGraph
@@ -222,14 +225,18 @@ class Replay:
         [('ana', (nan, nan)), ('bo', (2.0, nan))]
     """
 
-    __slots__ = ("_arm", "_order", "_reward", "_shown", "_user", "arms", "graph")
+    __slots__ = ("_arm", "_contexts", "_order", "_reward", "_shown", "_user", "arms", "context_schema", "graph")
 
     def __init__(self, log: Log) -> None:
         events = log.events
         if not len(events):
             raise ParameterError("the log has no events", "a replay needs logged choices", "Add events")
-        self.graph, self.arms = log.graph, pool_of(log)
-        self._user, self._arm, self._reward, self._shown = events.user, events.arm, events.reward, events.candidates
+        self.graph, self.arms, self._contexts = log.graph, pool_of(log), events.context
+        self.context_schema = None if events.context is None else events.context.schema
+        if events.context is not None and not isinstance(log.arms, ArmPool):
+            self.arms = ArmPool.without_features(log.arms)
+        self._user, self._arm, self._reward = events.user, events.arm, events.reward
+        self._shown = candidates_left(events, len(self.arms))
         self._order = _order(events)
 
     def __len__(self) -> int:
@@ -247,7 +254,8 @@ class Replay:
         for t, row in enumerate(self._order[:last].tolist()):
             rows = [] if self._shown is None else self._shown[row].tolist()
             candidates = tuple([ids[each] for each in rows]) if rows else ids
-            yield Round(t, self.graph.users[self._user[row]], candidates, 0.0)
+            context = None if self._contexts is None else self._contexts[row]
+            yield Round(t, self.graph.users[self._user[row]], candidates, 0.0, context)
 
     def judge(self, shown: Round, arm: ArmId) -> tuple[float, float]:
         """Returns the reward if this arm was logged, and NaN if another was; the regret is NaN, for it is not known.

@@ -1,9 +1,9 @@
 """What a world shows, round by round: who comes, which candidates, and the noise, each from its own random stream."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from math import sqrt
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,9 @@ from coterie.kernels import ArmPool
 NoiseKind: TypeAlias = Literal["gaussian", "heavy-tailed"]
 RewardKind: TypeAlias = Literal["real", "binary"]
 Rows: TypeAlias = NDArray[np.int64]
+Context: TypeAlias = Mapping[str, Any] | tuple[float, ...]
 
-Part: TypeAlias = Literal["graph", "pool", "truth", "shown-graph", "users", "candidates", "noise"]
+Part: TypeAlias = Literal["graph", "pool", "truth", "shown-graph", "users", "candidates", "noise", "contexts"]
 
 # From 1000 up, so that a runner's own children of the seed, which `spawn` counts from 0, are other streams.
 SPAWN_KEYS: dict[Part, int] = {
@@ -28,6 +29,7 @@ SPAWN_KEYS: dict[Part, int] = {
     "users": 1004,
     "candidates": 1005,
     "noise": 1006,
+    "contexts": 1007,
 }
 
 # Student's t with fewer degrees of freedom than this has no variance that could be stated.
@@ -46,12 +48,14 @@ class Round:
         candidates: The arms to choose from.
         noise: What is added to the expected reward; where rewards are binary, the number between 0 and 1 that the
             probability must exceed to pay.
+        context: What is different about this moment; None in worlds without contexts.
     """
 
     t: int
     user: UserId
     candidates: tuple[ArmId, ...]
     noise: float
+    context: Context | None = field(default=None, hash=False)
 
     def place_of(self, arm: ArmId) -> int:
         """Returns the place of an arm among the candidates, or raises if it was not shown."""

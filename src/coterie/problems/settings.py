@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, TypeVar, get_args
 
 import numpy as np
 
@@ -129,6 +129,9 @@ class WorldSettings:
         object.__setattr__(self, "graph_options", _graph_options(self.graph, self.graph_options))
         _check_graph(self)
         _check_together(self)
+
+
+S = TypeVar("S", bound=WorldSettings)
 
 
 def _graph_options(family: str, given: object) -> dict[str, float]:
@@ -298,10 +301,15 @@ def world_settings(values: Mapping[str, Any]) -> WorldSettings:
         Traceback (most recent call last):
         coterie.errors.SettingError: 'n_arm' is no setting of a world; ... Did you mean 'n_arms'?
     """
+    return settings_of(WorldSettings, values)
+
+
+def settings_of(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Returns settings of this class from plain values; see `world_settings`."""
     own = {key: value for key, value in values.items() if key not in ("preset", "level")}
-    known = ["preset", "level", *(field.name for field in fields(WorldSettings))]
+    known = ["preset", "level", *(field.name for field in fields(kind))]
     check_keys(own, known, "settings are", problem="{!r} is no setting of a world", remedy="Remove it")
-    return WorldSettings(**(_named_values(values) | own))
+    return kind(**(_named_values(values) | own))
 
 
 def _named_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,13 +27,7 @@ def draw_world(settings: WorldSettings, seed: np.random.SeedSequence) -> World:
     """
     if settings.kind == "random":
         return _numbered_world(settings, stream(seed, "shown-graph"))
-    graph = make_graph(
-        settings.graph,
-        settings.n_users,
-        seed=stream(seed, "graph"),
-        connected=settings.connected,
-        **settings.graph_options,
-    )
+    graph = drawn_graph(settings, stream(seed, "graph"))
     arms = sphere_pool(settings.n_arms, settings.dimension, seed=stream(seed, "pool"))
     rng = stream(seed, "truth")
     return World(
@@ -46,6 +40,12 @@ def draw_world(settings: WorldSettings, seed: np.random.SeedSequence) -> World:
         later=draw_truth(settings, graph, arms, rng) if settings.drift else None,
         turn=np.pi / 2 * settings.drift / settings.horizon,
     )
+
+
+def drawn_graph(settings: WorldSettings, rng: np.random.Generator) -> UserGraph:
+    """Returns the graph that a truth is drawn on."""
+    family, n_users = settings.graph, settings.n_users
+    return make_graph(family, n_users, seed=rng, connected=settings.connected, **settings.graph_options)
 
 
 def _numbered_world(settings: WorldSettings, rng: np.random.Generator) -> World:

@@ -1,6 +1,6 @@
 """A world to learn in: users on a graph, arms, and a truth that only the runner may ask for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from math import cos, sin
 from typing import Any, get_args
 
@@ -12,7 +12,7 @@ from coterie.errors import DimensionError, ParameterError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.joint import as_numbers
-from coterie.problems.rounds import NoiseKind, RewardKind, Round, drawn_noise, served_users, shown_arms, stream
+from coterie.problems.rounds import Context, NoiseKind, RewardKind, Round, drawn_noise, served_users, shown_arms, stream
 from coterie.problems.setting_rules import FROM_0_BELOW_1, whole
 
 MOST_NAMED = 2_000  # beyond so many users a table is an array: the names would take some ten times its room
@@ -145,12 +145,17 @@ class World:
         shown = shown_arms(len(self.arms), n_candidates, horizon, stream(trial, "candidates"))
         law: Any = {"noise_std": self.noise_std, "noise": self.noise, "rewards": self.rewards}
         noise = drawn_noise(horizon, stream(trial, "noise"), **law)
-        return self._named(zip(users.tolist(), shown, noise.tolist(), strict=True))
+        contexts = self._contexts(horizon, stream(trial, "contexts"))
+        return self._named(zip(users.tolist(), shown, noise.tolist(), contexts, strict=True))
 
-    def _named(self, drawn: Iterator[tuple[int, list[int], float]]) -> Iterator[Round]:
+    def _contexts(self, horizon: int, rng: np.random.Generator) -> Iterable[Context | None]:  # noqa: ARG002 - it has none
+        """Returns the context of each round."""
+        return [None] * horizon
+
+    def _named(self, drawn: Iterator[tuple[int, list[int], float, Context | None]]) -> Iterator[Round]:
         users, arms = self.graph.users, self.arms.ids
-        for t, (user, rows, noise) in enumerate(drawn):
-            yield Round(t, users[user], tuple([arms[row] for row in rows]), noise)
+        for t, (user, rows, noise, context) in enumerate(drawn):
+            yield Round(t, users[user], tuple([arms[row] for row in rows]), noise, context)
 
     def judge(self, shown: Round, arm: ArmId) -> tuple[float, float]:
         """Returns the noisy reward of the chosen arm, and its regret: what the best candidate is expected to pay more.

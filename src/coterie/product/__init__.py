@@ -7,5 +7,6 @@ from coterie.product.files.saving import kept
 from coterie.product.inputs.rewards import read_rewards
 from coterie.product.insight.explaining import Explanation
 from coterie.product.scoring import score_all
+from coterie.product.slates import Slate
 
-__all__ = ["Bandit", "Decision", "Explanation", "kept", "read_rewards", "replay", "score_all"]
+__all__ = ["Bandit", "Decision", "Explanation", "Slate", "kept", "read_rewards", "replay", "score_all"]

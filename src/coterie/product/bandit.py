@@ -5,9 +5,12 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NoReturn
+
+import numpy as np
 
 from coterie.contracts import ArmId, UserId
 from coterie.errors import CandidatesError, ContextError, JournalError, ParameterError, RewardError, listed
@@ -21,8 +24,9 @@ from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.registry import refuse_unknown
 from coterie.policies.rules.draws import Draws, checked_seed
 from coterie.policies.rules.propensity import check_least, exploration
-from coterie.policies.rules.scores import ScoreFunction
+from coterie.policies.rules.scores import Scored, ScoreFunction
 from coterie.policies.rules.widths import Width
+from coterie.policies.slates import OpenPlaces, check_slate
 from coterie.product.bandit_checks import (
     check_all_binary,
     check_choices,
@@ -48,11 +52,12 @@ from coterie.product.files.journal import Journal, Steady
 from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, plain_features, with_arms, without_arms
 from coterie.product.inputs.ids import check_ids
 from coterie.product.inputs.requests import Requests, Shown
-from coterie.product.inputs.rewards import read_rewards
+from coterie.product.inputs.rewards import first_context, read_rewards
 from coterie.product.insight.explaining import Explanation, explained
 from coterie.product.insight.graph_report import GraphReport, make_report
 from coterie.product.learned import Learned, RewardEvents
 from coterie.product.scoring import score_all
+from coterie.product.slates import Slate, checked_places, examined_at
 
 WAIT_FOR_FITS = False  # by default
 UNSAID: Any = object()  # what a file's journal is when nothing was said about it
@@ -103,6 +108,9 @@ class Bandit:
         request_features: Names of features of an arm that each request gives, such as a price.
         users: What is known of users beside the graph: features by id, each a mapping or a row of numbers, or a
             dataframe with a column "user" or "id".
+        places: What the place of a slate does to a reward: by default nothing; "learned", where it is a category of the
+            context and evidence decides; or a list such as [1.0, 0.6, 0.4], how likely each place is looked at beside
+            the first, by which the expected reward is multiplied.
         **unknown: Refused, with the list of what is known.
 
     Examples:
@@ -150,6 +158,7 @@ class Bandit:
         context_schema: Any = None,
         request_features: Iterable[str] | None = None,
         users: Any = None,
+        places: Any = None,
         **unknown: Any,
     ) -> None:
         refuse_unknown(unknown, ["graph", "arms", *(Bandit.__init__.__kwdefaults__ or {})])
@@ -185,11 +194,22 @@ class Bandit:
         survive_forks(self)
         # No method of the bandit's own, which would tie a knot that only the garbage collector undoes.
         make = partial(make_policy, policy, seed=self._seed, likelihood=likelihood)
+        self._places = checked_places(places, likelihood)
+        examination = self._places if isinstance(self._places, list) else []
+        if isinstance(self._places, str):
+            make = partial(make, places=self._places)
         waits = WAIT_FOR_FITS if wait_for_fits is None else bool(wait_for_fits)
         memory = checked_memory(forgetting, window)
         table = None if users is None else as_user_table(users)
         self._learned = Learned(
-            make, options, graph, as_arm_pool(arms), memory, waits_for_fits=waits, user_features=table
+            make,
+            options,
+            graph,
+            as_arm_pool(arms),
+            memory,
+            waits_for_fits=waits,
+            user_features=table,
+            examination=examination,
         )
         check_ids((*self.graph.users, *self.arms.ids))
         if journal is not None:
@@ -278,42 +298,59 @@ class Bandit:
         row, requests = self._learned.policy.graph.index_of(user), self._requests()
         shown = self._shown(requests, candidates, context, keep=keep)
         requests.take(self._change)  # after all checks: a call that is refused changes nothing
-        return self._decided(row, shown)
+        return self._decide(row, shown)
 
-    def _decided(self, row: int, shown: Shown) -> Decision:
-        """Returns the decision for a user's row among candidates that were checked."""
-        learned = self._learned
+    @journalled
+    def rank(
+        self,
+        user: UserId,
+        candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None,
+        k: int = 5,
+        context: Any = None,
+        *,
+        keep: bool = False,
+    ) -> Slate:
+        """Returns an ordered slate of k places for a user, each a decision among the candidates that are left.
+
+        A place has a decision's id, propensity (given the places before it) and reward of its own: slate[2] is the
+        third. Its number is its own, too: `n_decisions` grows by k.
+
+        Args:
+            user: As for `decide`.
+            candidates: As for `decide`.
+            k: How many places there are; at most as many as candidates.
+            context: As for `decide`.
+            keep: As for `decide`.
+
+        Examples:
+            >>> graph = UserGraph.from_edges([("ana", "bo")])
+            >>> bandit = Bandit(graph=graph, arms={"tea": [0.0], "ale": [1.0], "gin": [3.0]}, places=[1.0, 0.6])
+            >>> slate = bandit.rank("ana", k=2)
+            >>> bandit.reward_many([place.id for place in slate], [0.0, 1.0])  # a click on the second
+            >>> len(slate), bandit.n_decisions, bandit.n_rewards
+            (2, 2, 2)
+        """
+        learned, asked = self._learned, self._active(candidates)
+        row = learned.policy.graph.index_of(user)
+        asked = asked if asked is None or isinstance(asked, Mapping) else as_list("candidates", asked)
+        check_slate(k, len(self.arms) if asked is None else len(asked))
+        examined_at(learned.examination, k)
+        requests = self._requests()
+        shown = self._shown(requests, asked, context, keep=keep)
+        requests.take(self._change)
         learned.touched = True
         if learned.stale and learned.needs_refreshing:
             self._relearn()
-        if self._pending != "ignore":
-            learned.refresh_pending_model(self._ledger)
-        policy = learned.policy
-        number = policy.n_decisions
-        scored = policy.consider_rows(row, shown.columns)
-        share, place = 0.0, scored.best
-        if self._min_propensity:
-            share, drawn = exploration(self._draws, number, len(shown.ids), self._min_propensity)
-            place = place if drawn is None else drawn
-        means, stds = scored.shown
-        arm, taken = shown.rows.item(place), shown.input_at(place)
-        self._ledger.open(number, user=row, arm=arm, input=taken, guest=shown.guest_at(place))
-        if policy.pending_model is not None:
-            learned.expect(row, arm if taken is None else taken)
-        return Decision(
-            number=number,
-            user=policy.graph.user_at(row),
-            shown=shown.ids,
-            place=place,
-            mean=means.item(place),
-            std=stds.item(place),
-            score=scored.score.item(place),
-            explored=place != scored.best,
-            share=share,
-            scored=scored,
-            seed=self._seed,
-            certain=scored.certain if place == scored.best else None,
-        )
+        places, made = OpenPlaces(learned.policy, row, shown.columns), []
+        for _ in range(int(k)):
+            if self._pending != "ignore":
+                learned.refresh_pending_model(self._ledger)
+            left, examined = places.left, examined_at(learned.examination, places.place)
+            among = Shown(places.arms, [shown.ids[position] for position in left.tolist()], shown.rows[left])
+            taken, decision = self._decided(row, places.consider(), among, examined)
+            places.take(taken)
+            made.append(decision)
+        return Slate(made, context)
 
     @journalled
     def decide_many(
@@ -337,7 +374,7 @@ class Bandit:
             chosen = None if candidates is None else as_list("candidates", candidates)
             each = [self._shown(requests, chosen, context) for context in given]
             requests.take(self._change)
-            return [self._decided(row, shown) for row, shown in zip(at, each, strict=True)]
+            return [self._decide(row, shown) for row, shown in zip(at, each, strict=True)]
         shown = self._shown(requests, candidates)
         self._learned.touched = True
         if self._learned.needs_refreshing:
@@ -366,7 +403,15 @@ class Bandit:
         self._learn_reward(number, value, self._ledger.event_of(number) if replace else None)
 
     @journalled
-    def learn(self, user: UserId, arm: ArmId | Mapping[Any, Any], reward: float, context: Any = None) -> None:
+    def learn(
+        self,
+        user: UserId,
+        arm: ArmId | Mapping[Any, Any],
+        reward: float,
+        context: Any = None,
+        *,
+        place: int = 1,
+    ) -> None:
         """Learns a reward that no decision of this bandit led to; on an error nothing has changed.
 
         Args:
@@ -374,11 +419,13 @@ class Bandit:
             arm: The id of an arm; or a mapping from one id to its features, as for `decide`.
             reward: A finite number; 0 or 1 where rewards are binary.
             context: That in which it came, as for `decide`.
+            place: That of a slate at which it came, from 1; it counts if the bandit was made with `places`.
         """
         value, row, requests = self._checked_reward(reward), self.graph.index_of(user), self._requests()
-        shown = _one_arm(requests, arm, context)
+        examined, shown = examined_at(self._learned.examination, place), _one_arm(requests, arm, context)
         requests.take(self._change)
-        self._learn_shown(row, shown, value)
+        shown = shown._replace(columns=self._learned.policy.at_place(shown.columns, int(place)))
+        self._learn_shown(row, shown, value, examined)
 
     @journalled
     def reward_many(self, decisions: Iterable[int], rewards: Iterable[float], *, replace: bool = False) -> None:
@@ -429,14 +476,25 @@ class Bandit:
         """Learns a table of rewards at once and returns how many; on an error nothing has changed.
 
         Args:
-            source: What `read_rewards` takes: the path of a Parquet file, a dataframe, or batches of columns.
+            source: What `read_rewards` takes: the path of a Parquet file, a dataframe, or batches of columns. Columns
+                `context.NAME` are contexts; the first one says what they hold, unless `context_schema` does.
             progress: Called with "rows" and how many were read, then with "steps" and how many the solve has taken.
         """
         if self._journal is not None:
             what, rule = "a fit was asked for", "a journal has a line for each change, and a table is too long for one"
             raise JournalError(what, rule, "Fit before the journal begins: save, and load with journal=...")
         check = check_all_binary if self._reward == "binary" else nothing_to_check
-        return self._learned.fit(read_rewards(source), check, progress)
+        batches = read_rewards(source)
+        first = list(islice(batches, 1))
+        context = first_context(first[0]) if first else None
+        if context is not None:
+            requests = self._requests()
+            try:
+                requests.see(context)
+            except ContextError as error:
+                raise ContextError(f"row 0: {error.problem}", error.rule, error.remedy) from None
+            requests.take(self._change)
+        return self._learned.fit(chain(first, batches), check, progress)
 
     @reading
     def score_all(self, /, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:
@@ -447,13 +505,19 @@ class Bandit:
 
     @reading
     def predict(
-        self, user: UserId, candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None, context: Any = None
+        self,
+        user: UserId,
+        candidates: Iterable[ArmId] | Mapping[Any, Any] | None = None,
+        context: Any = None,
+        *,
+        place: int = 1,
     ) -> dict[ArmId, tuple[float, float]]:
-        """Returns the believed mean and std of each candidate, in a context if there are any."""
-        row = self.graph.index_of(user)
+        """Returns the believed mean and std of each candidate, in a context if there are any, at a place of a slate."""
+        row, examined = self.graph.index_of(user), examined_at(self._learned.examination, place)
         shown = self._requests(learns=False).read(self._active(candidates), context)
         with up_to_date(self, self._learned.needs_refreshing) as policy:
-            mean, std = policy.predict_rows(row, shown.columns)
+            mean, std = policy.predict_rows(row, policy.at_place(shown.columns, int(place)))
+            mean, std = mean * examined, std * examined
             return dict(zip(shown.ids, zip(mean.tolist(), std.tolist(), strict=True), strict=True))
 
     @reading
@@ -574,6 +638,7 @@ class Bandit:
                     "min_propensity": self._min_propensity,
                     "reward": self._reward,
                     "likelihood": self._likelihood,
+                    "places": self._places,
                     "wait_for_fits": self._learned.waits_for_fits,
                     "options": dict(self._learned.options),
                 },
@@ -596,7 +661,8 @@ class Bandit:
         """
         inputs, guests = arrays.get("event_inputs", ()), state.get("inputs") or {}
         columns = arrays["event_users"], arrays["event_arms"], arrays["event_rewards"]
-        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())))
+        examined = arrays.get("event_examined", ())
+        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())), examined)
         belief = state.get("belief")
         if belief is not None and "model" in belief:
             self._learned.events = events
@@ -612,9 +678,10 @@ class Bandit:
         self._retired = set(state["retired"])
         made_at, waiting = arrays["pending_made_at"].tolist(), arrays["pending"].tolist()
         taken, unknown = arrays.get("pending_inputs", [None] * len(waiting)), dict(guests.get("pending_guests", ()))
-        for (number, user, arm), when, given in zip(waiting, made_at, taken, strict=True):
+        looked_at = np.asarray(arrays.get("pending_examined", np.ones(len(waiting)))).tolist()
+        for (number, user, arm), when, given, examined in zip(waiting, made_at, taken, looked_at, strict=True):
             guest = unknown.get(number)
-            self._ledger.open(number, user=user, arm=arm, made_at=when, input=given, guest=guest)
+            self._ledger.open(number, user=user, arm=arm, made_at=when, input=given, guest=guest, examined=examined)
         self._ledger.remember(arrays["settled"].tolist())
 
     # Users, edges and arms come and go
@@ -735,11 +802,55 @@ class Bandit:
             check_least(self._min_propensity, len(shown.ids))
         return shown
 
-    def _learn_shown(self, row: int, shown: Shown, value: float) -> None:
+    def _learn_shown(self, row: int, shown: Shown, value: float, examined: float = 1.0) -> None:
         """Learns a reward of one arm for a user's row; all was checked."""
         arm, taken = shown.rows.item(0), shown.input_at(0)
-        self._learned.learn(row, arm, value, taken, shown.guest_at(0))
-        self._learned.expect(row, arm if taken is None else taken)
+        self._learned.learn(row, arm, value, taken, shown.guest_at(0), examined)
+        self._learned.expect(row, arm if taken is None else taken, examined)
+
+    def _decide(self, row: int, shown: Shown) -> Decision:
+        """Returns the decision for a user's row among candidates that were checked."""
+        learned = self._learned
+        learned.touched = True
+        if learned.stale and learned.needs_refreshing:
+            self._relearn()
+        if self._pending != "ignore":
+            learned.refresh_pending_model(self._ledger)
+        return self._decided(row, learned.policy.consider_rows(row, shown.columns), shown)[1]
+
+    def _decided(self, row: int, scored: Scored, shown: Shown, examined: float = 1.0) -> tuple[int, Decision]:
+        """Returns where the choice stands among the candidates, and the decision, which waits for its reward now.
+
+        Args:
+            row: The user's.
+            scored: What it is made from; it is the last that the policy counted.
+            shown: The candidates.
+            examined: How likely its place is looked at beside the first.
+        """
+        policy = self._learned.policy
+        number, share, place = policy.n_decisions - 1, 0.0, scored.best
+        if self._min_propensity:
+            share, drawn = exploration(self._draws, number, len(shown.ids), self._min_propensity)
+            place = place if drawn is None else drawn
+        means, stds = scored.shown
+        arm, taken, guest = shown.rows.item(place), shown.input_at(place), shown.guest_at(place)
+        self._ledger.open(number, user=row, arm=arm, input=taken, guest=guest, examined=examined)
+        if policy.pending_model is not None:
+            self._learned.expect(row, arm if taken is None else taken, examined)
+        return place, Decision(
+            number=number,
+            user=policy.graph.user_at(row),
+            shown=shown.ids,
+            place=place,
+            mean=means.item(place),
+            std=stds.item(place),
+            score=scored.score.item(place),
+            explored=place != scored.best,
+            share=share,
+            scored=scored,
+            seed=self._seed,
+            certain=scored.certain if place == scored.best else None,
+        )
 
     def _learn_reward(self, number: int, value: float, event: int | None) -> None:
         """Learns the reward of a pending decision, or puts it in the place of an earlier one, if that is named."""
@@ -747,7 +858,7 @@ class Bandit:
             self._learned.replace(event, value)
             return
         pending = self._ledger.look(number, n_decisions=self._learned.policy.n_decisions)
-        self._learned.learn(pending.user, pending.arm, value, pending.input, pending.guest)
+        self._learned.learn(pending.user, pending.arm, value, pending.input, pending.guest, pending.examined)
         self._ledger.settle(number, event=len(self._learned.events) - 1)
 
     @journalled

@@ -199,6 +199,7 @@ class Pending(NamedTuple):
         made_at: When; 0 where nothing expires.
         input: The arm in its context, as the model knows it; None where there are no contexts.
         guest: The id of an arm that is not of the pool.
+        examined: How likely its place is looked at beside the first, where that is given; else 1.
     """
 
     user: int
@@ -206,6 +207,7 @@ class Pending(NamedTuple):
     made_at: float
     input: Array | None = None
     guest: ArmId | None = None
+    examined: float = 1.0
 
     def with_features(self, inputs: InputSpace | None) -> "Pending":
         """Returns the decision with the features that its arm has by now, if it is of the pool and has a context."""
@@ -298,12 +300,13 @@ class Ledger:
         made_at: float | None = None,
         input: Array | None = None,
         guest: ArmId | None = None,
+        examined: float = 1.0,
     ) -> None:
         """Remembers a decision."""
         if made_at is None:
             made_at = 0.0 if self.expire_after is None else self._clock()
         self._note(number)
-        self._open[number] = Pending(user, arm, made_at, input, guest)
+        self._open[number] = Pending(user, arm, made_at, input, guest, examined)
         self._expire()
         while len(self._open) > self.limit:
             self._drop_oldest()

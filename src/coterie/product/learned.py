@@ -38,6 +38,7 @@ class RewardEvents:
         rewards: What came.
         inputs: The arm of each in its context, as the model knows it; empty where there are no contexts.
         guests: The ids of arms that are not of the pool, by the number of the reward.
+        examined: How likely the place of each is looked at beside the first; empty where places have no given effect.
 
     Examples:
         >>> events = RewardEvents()
@@ -52,6 +53,7 @@ class RewardEvents:
     rewards: "array[float]" = field(default_factory=lambda: array("d"))
     inputs: list[Array] = field(default_factory=list)
     guests: dict[int, ArmId] = field(default_factory=dict)
+    examined: "array[float]" = field(default_factory=lambda: array("d"))
 
     @classmethod
     def of(
@@ -61,17 +63,26 @@ class RewardEvents:
         rewards: Any,
         inputs: Iterable[Array] = (),
         guests: Mapping[int, ArmId] | None = None,
+        examined: Any = (),
     ) -> "RewardEvents":
         """Returns the events of columns of numbers."""
         out = cls()
-        out.extend(users, arms, rewards, inputs)
+        out.extend(users, arms, rewards, inputs, examined)
         out.guests = dict(guests or {})
         return out
 
     def __len__(self) -> int:
         return len(self.rewards)
 
-    def add(self, user: int, arm: int, reward: float, input: Array | None = None, guest: ArmId | None = None) -> int:
+    def add(
+        self,
+        user: int,
+        arm: int,
+        reward: float,
+        input: Array | None = None,
+        guest: ArmId | None = None,
+        examined: float | None = None,
+    ) -> int:
         """Adds a reward and returns its number."""
         self.users.append(user)
         self.arms.append(arm)
@@ -79,19 +90,22 @@ class RewardEvents:
             self.inputs.append(input)
         if guest is not None:
             self.guests[len(self.rewards)] = guest
+        if examined is not None:
+            self.examined.append(examined)
         self.rewards.append(reward)
         return len(self.rewards) - 1
 
-    def extend(self, users: Any, arms: Any, rewards: Any, inputs: Iterable[Array] = ()) -> None:
+    def extend(self, users: Any, arms: Any, rewards: Any, inputs: Iterable[Array] = (), examined: Any = ()) -> None:
         """Adds many rewards."""
         self.inputs.extend(inputs)
+        self.examined.frombytes(np.asarray(examined, np.float64).tobytes())
         self.users.frombytes(np.asarray(users, np.int64).tobytes())
         self.arms.frombytes(np.asarray(arms, np.int64).tobytes())
         self.rewards.frombytes(np.asarray(rewards, np.float64).tobytes())
 
     def cut(self, length: int) -> None:
         """Drops all but the first rewards."""
-        for column in (self.users, self.arms, self.rewards, self.inputs):
+        for column in (self.users, self.arms, self.rewards, self.inputs, self.examined):
             del column[length:]
         for event in [each for each in self.guests if each >= length]:
             del self.guests[event]
@@ -99,6 +113,20 @@ class RewardEvents:
     def column(self, event: int) -> Any:
         """Returns the arm of a reward as the model knows it: a row of the pool, or an input."""
         return self.inputs[event] if self.inputs else self.arms[event]
+
+    def examined_at(self, event: int) -> float:
+        """Returns how likely the place of a reward is looked at beside the first."""
+        return self.examined[event] if self.examined else 1.0
+
+    def observed(self) -> tuple[Array, Array]:
+        """Returns each reward as one at the first place, and its weight: noise over e has the variance over e^2.
+
+        Examples:
+            >>> RewardEvents.of([0, 0], [1, 2], [1.0, 1.0], examined=[1.0, 0.5]).observed()
+            (array([1., 2.]), array([1.  , 0.25]))
+        """
+        rewards, examined = np.array(self.rewards), np.array(self.examined)
+        return (rewards / examined, examined**2) if self.examined else (rewards, np.ones(len(rewards)))
 
     def arm_ids(self, pool: Sequence[ArmId]) -> list[ArmId]:
         """Returns the id of the arm of each reward."""
@@ -108,7 +136,7 @@ class RewardEvents:
         """Returns the events with another reward in the place of one; these stay as they are."""
         rewards = self.rewards[:]
         rewards[event] = reward
-        return RewardEvents(self.users, self.arms, rewards, self.inputs, self.guests)
+        return RewardEvents(self.users, self.arms, rewards, self.inputs, self.guests, self.examined)
 
     def history(self, weights: Array, model: Model | None = None) -> History:
         """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0.
@@ -116,7 +144,12 @@ class RewardEvents:
         It has the form in which a model keeps it, if one is given.
         """
         make = History.weighted if model is None else model.new_history
-        return make(self.users, self.inputs or self.arms, self.rewards, weights)
+        if not self.examined:
+            return make(self.users, self.inputs or self.arms, self.rewards, weights)
+        values, precision = self.observed()
+        out = make(self.users, self.inputs or self.arms, values.tolist(), weights * precision)
+        out.spare = float(weights @ (1 - precision))
+        return out
 
     def by_arm(self, weights: Array) -> History:
         """Returns the history of `history` by arms of the pool alone, whatever the contexts; others are left out."""
@@ -130,7 +163,8 @@ class RewardEvents:
             if user in users and (arm in arms or arm == GUEST):
                 given = self.inputs[number] if self.inputs else None
                 row = arms.get(arm, GUEST)
-                places[number] = out.add(users[user], row, reward, given, self.guests.get(number))
+                examined = self.examined[number] if self.examined else None
+                places[number] = out.add(users[user], row, reward, given, self.guests.get(number), examined)
         return out, places
 
     def with_features(self, inputs: InputSpace) -> "RewardEvents":
@@ -140,7 +174,7 @@ class RewardEvents:
         rows, moved = np.array(self.arms, dtype=np.intp), list(self.inputs)
         for event in np.flatnonzero(rows != GUEST).tolist():
             moved[event] = inputs.with_arm(moved[event], int(rows[event]))
-        return RewardEvents(self.users, self.arms, self.rewards, moved, self.guests)
+        return RewardEvents(self.users, self.arms, self.rewards, moved, self.guests, self.examined)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -213,6 +247,7 @@ class Learned:
         memory: How much older rewards count.
         waits_for_fits: Whether a reward waits for a fit of the hyperparameters that is due.
         user_features: What is known of users beside the graph, if anything.
+        examination: How likely each place of a slate is looked at beside the first, where that is given; else empty.
 
     Attributes:
         policy: What decides.
@@ -233,9 +268,10 @@ class Learned:
         *,
         waits_for_fits: bool = False,
         user_features: dict[UserId, Any] | None = None,
+        examination: Sequence[float] = (),
     ) -> None:
         self._make, self.options, self.memory = make, dict(options), memory
-        self.user_features = user_features
+        self.user_features, self.examination = user_features, list(examination)
         self.policy = self._made(graph, arms)
         self._take_user_features(graph, {})
         self.events = RewardEvents()
@@ -244,7 +280,7 @@ class Learned:
         self.touched = self.lost = False
         self.waits_for_fits, self._fits_are_given = waits_for_fits, False
         self._set_fits(self.policy)
-        _check_relearnable(self.policy, memory)
+        _check_relearnable(self.policy, memory, self.examination)
 
     @property
     def graph(self) -> UserGraph:
@@ -292,25 +328,36 @@ class Learned:
             yield from batches
             self.touched = True
 
-        def keep(users: Any, arms: Any, rewards: Any) -> None:
+        def keep(users: Any, arms: Any, rewards: Any, inputs: Iterable[Array] = ()) -> None:
             check(rewards, len(more))
-            more.extend(users, arms, rewards)
+            more.extend(users, arms, rewards, inputs)
 
         count = self.policy.fit(checked_first(), progress=progress, keep=keep)
-        if isinstance(self.policy, ContextPolicy):
-            more.inputs = list(self.policy.in_context(np.array(more.arms, dtype=np.intp), None))
-        self.events.extend(more.users, more.arms, more.rewards, more.inputs)
+        examined = np.ones(len(more) if self.examination else 0)
+        self.events.extend(more.users, more.arms, more.rewards, more.inputs, examined)
         self.at_once = len(self.events)
         return count
 
     def _collapsed(self, policy: Policy, events: RewardEvents) -> History:
         return events.history(self.memory.weights(len(events)), policy.model)
 
-    def learn(self, user: int, arm: int, value: float, input: Array | None = None, guest: ArmId | None = None) -> None:
-        """Learns a reward, of an arm in a context if the arm as the model knows it is given."""
+    def learn(
+        self,
+        user: int,
+        arm: int,
+        value: float,
+        input: Array | None = None,
+        guest: ArmId | None = None,
+        examined: float = 1.0,
+    ) -> None:
+        """Learns a reward, of an arm in a context if the arm as the model knows it is given.
+
+        At a place that is looked at e times as often as the first, a reward is e times that at the first, and noise:
+        one over e is an observation of that at the first whose noise has the variance over e^2.
+        """
         self.touched = True
-        self.policy.learn(user, arm if input is None else input, value)
-        self.events.add(user, arm, value, input, guest)
+        self.policy.learn(user, arm if input is None else input, value / examined, weight=examined**2)
+        self.events.add(user, arm, value, input, guest, examined if self.examination else None)
         self.stale += self.memory.forgets_at(len(self.events))
 
     def replace(self, event: int, value: float) -> None:
@@ -324,7 +371,8 @@ class Learned:
         pair, before = (self.events.users[event], self.events.column(event)), self.events.rewards[event]
         beside = self._largest_beside(event, value)
         refit = self._is_unfitted() or abs(before) > FAR * max(abs(value), beside or 1.0)
-        in_place = not refit and not self.memory.fades and abs(before) <= FAR * max(abs(value), beside)
+        fades = self.memory.fades or self.events.examined_at(event) < 1
+        in_place = not refit and not fades and abs(before) <= FAR * max(abs(value), beside)
         self.events = self.events.with_reward(event, value)
         if in_place and self._in_place(self.policy.revise, *pair, before, value):
             self.at_once = len(self.events)
@@ -425,13 +473,19 @@ class Learned:
         first, inputs = slice(at_once), events.inputs
         guests = {event: arm for event, arm in events.guests.items() if event < at_once}
         self.events = RewardEvents(
-            events.users[first], events.arms[first], events.rewards[first], inputs[first], guests
+            events.users[first],
+            events.arms[first],
+            events.rewards[first],
+            inputs[first],
+            guests,
+            events.examined[first],
         )
         if at_once:
             self.relearn(None)
         for event in range(at_once, len(events)):
             given = inputs[event] if inputs else None
-            self.learn(events.users[event], events.arms[event], events.rewards[event], given, events.guests.get(event))
+            pair, guest = (events.users[event], events.arms[event]), events.guests.get(event)
+            self.learn(*pair, events.rewards[event], given, guest, events.examined_at(event))
 
     def refresh_pending_model(self, ledger: Ledger) -> None:
         """Brings the model up to date that is also conditioned on the decisions without a reward, for their std alone.
@@ -449,7 +503,7 @@ class Learned:
         for _, each in ledger.pending():
             column = each.arm if each.input is None else each.input
             key = (each.user, each.arm) if each.input is None else model.kernel.key(each.user, each.input)
-            history.add(key, each.user, column, 0.0)
+            history.add(key, each.user, column, 0.0, weight=each.examined**2)
         named = self.options.get("engine", "auto") != "auto"  # options of "auto" are not those of what it chose
         given = self.options.get("engine_options") if named else None
         _, options = feature_options(model.engine, given)  # the kernel has its features
@@ -457,11 +511,11 @@ class Learned:
         made.relearn(history)
         self.policy.pending_model = made
 
-    def expect(self, user: int, arm: Any) -> None:
+    def expect(self, user: int, arm: Any, examined: float = 1.0) -> None:
         """Conditions the pending model, if there is one, on a pair; where that fails, the next decision rebuilds it."""
         try:
             if self.policy.pending_model is not None:
-                self.policy.pending_model.learn(user, arm, 0.0)
+                self.policy.pending_model.learn_noisier(user, arm, 0.0, weight=examined**2)
         except FAILURES:
             self.policy.pending_model = None
 
@@ -501,7 +555,7 @@ class Learned:
         return policy
 
 
-def _check_relearnable(policy: Policy, memory: Memory) -> None:
+def _check_relearnable(policy: Policy, memory: Memory, examination: Sequence[float]) -> None:
     """Raises if rewards of this policy cannot be learned again, or not be forgotten as asked for."""
     if policy.learns_by_decisions:
         raise ParameterError(
@@ -514,4 +568,10 @@ def _check_relearnable(policy: Policy, memory: Memory) -> None:
             f"forgetting or a window was asked for with {policy.name!r}",
             "its belief depends on the order of its rewards, and cannot forget some",
             "Use 'auto-ucb' or 'lk-gp-ucb'",
+        )
+    if examination and not policy.collapses:
+        raise ParameterError(
+            f"effects of places were given with {policy.name!r}",
+            "its belief depends on the order of its rewards, which all count alike",
+            "Use 'auto-ucb' or 'lk-gp-ucb', or leave places out",
         )

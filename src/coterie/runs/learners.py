@@ -15,6 +15,7 @@ from coterie.errors import CoterieError, InputError, SettingError
 from coterie.graphs import UserGraph, make_graph
 from coterie.kernels import ArmKernel, ArmPool, Distinct, Exchangeable, SquaredExponential
 from coterie.policies import Policy, SpectralSchedule, make_policy
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.recipes import RECIPES
 from coterie.policies.online import Chooser, Chosen
 from coterie.problems import Round
@@ -23,7 +24,7 @@ from coterie.runs.entries import LearnerSettings
 
 Learner: TypeAlias = Chooser  # an object whose choice has an `arm`, one of the candidates, and that learns
 
-GIVEN = ("graph", "arms", "seed")
+GIVEN = ("graph", "arms", "seed", "context_schema")
 # Users who are alone, one, or in clusters: a study whose engine is "sparse" means "groups" for these.
 ALONE = ("per-user-linucb", "per-user-lints", "per-user-gp-ucb", "per-user-gp-ts")
 AS_ONE = ("pooled-linucb", "pooled-lints", "gp-ucb", "gp-ts")
@@ -67,7 +68,14 @@ def _try_learner(settings: LearnerSettings) -> None:
 
 
 def make_learner(
-    settings: LearnerSettings, *, graph: UserGraph, arms: ArmPool, horizon: int, seed: int, tuned: Mapping[str, Any]
+    settings: LearnerSettings,
+    *,
+    graph: UserGraph,
+    arms: ArmPool,
+    horizon: int,
+    seed: int,
+    tuned: Mapping[str, Any],
+    context_schema: Mapping[str, Any] | None = None,
 ) -> Learner:
     """Returns a new learner: a policy of ours, or a method of one's own.
 
@@ -78,10 +86,16 @@ def make_learner(
         horizon: The rounds it will play.
         seed: Of its own randomness.
         tuned: Options chosen by the pilot, which replace those of the settings.
+        context_schema: What a context holds, where the world has contexts; policies that cannot learn from them are
+            not told.
     """
     options = {**settings.options, **tuned}
     if ":" in settings.policy:
+        if "context_schema" in signature(found_method(settings.policy)).parameters:
+            options["context_schema"] = context_schema
         return _own_method(settings.policy, graph=graph, arms=arms, seed=seed, **options)
+    if context_schema is not None and settings.policy in RECIPES and RECIPES[settings.policy].auto:
+        options["context_schema"] = context_schema
     base, share = options.pop("lambda_base", None), options.pop("share", None)
     if base is not None:
         options["noise_var"] = SpectralSchedule(base=base, horizon=horizon)
@@ -117,13 +131,26 @@ class Oracle:
         self._world = world
         self._t = 0
 
-    def select(self, user: UserId, candidates: Any) -> Any:
+    def select(self, user: UserId, candidates: Any, *, context: Any = None) -> Any:
         """Returns the choice of the best candidate."""
-        return Chosen(self._world.best(Round(t=self._t, user=user, candidates=tuple(candidates), noise=0.0)))
+        shown = Round(t=self._t, user=user, candidates=tuple(candidates), noise=0.0, context=context)
+        return Chosen(self._world.best(shown))
 
-    def update(self, user: UserId, arm: ArmId, reward: float) -> None:  # noqa: ARG002 - nothing to learn
+    def update(self, user: UserId, arm: ArmId, reward: float, *, context: Any = None) -> None:  # noqa: ARG002 - no need
         """Counts the round, since the truth may drift."""
         self._t += 1
+
+
+def takes_contexts(learner: Any) -> bool:
+    """Returns whether a learner is shown contexts: a policy of ours if made with them, another if `select` takes them.
+
+    Examples:
+        >>> takes_contexts(Oracle(None)), takes_contexts(Anything(seed=0))
+        (True, False)
+    """
+    if isinstance(learner, Policy):
+        return isinstance(learner, ContextPolicy) and bool(learner.inputs.schema.fields)
+    return "context" in signature(learner.select).parameters
 
 
 class Anything:

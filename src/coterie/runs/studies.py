@@ -95,7 +95,7 @@ def _worlds(log: Log, folder: Path, given: list[dict[str, Any]]) -> tuple[list[d
     worlds = [each for each in asked if _can_be(each)] if can_ask_for_positives(log) else []
     left_out = [each["name"] for each in asked if each not in worlds]
     if log.events.candidates is not None:
-        features = given[0]["online_features"]
+        features = given[0]["online_features"] if log.events.context is None else []  # contexts are shown instead
         worlds.append({"name": "replay", "protocol": "replay", "online_features": features, **here})
     if not worlds:
         raise SettingError(

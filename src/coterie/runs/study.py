@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from coterie.errors import SettingError, listed, or_similar
-from coterie.problems import world_settings
+from coterie.problems import context_settings, world_settings
 from coterie.problems.setting_rules import Rule, check_keys, flag, positives, whole
 from coterie.runs.entries import LearnerSettings, check_shared, learner_settings
 from coterie.runs.learners import complete_learner
@@ -246,7 +246,8 @@ def _world(given: Mapping[str, Any], path: Place, number: int) -> StudyWorld:
         tuned_on = _filled("tuned_on", values.pop("tuned_on", name))
         if "data" in values:
             return LogWorld(name=name, settings=log_settings(values), tuned_on=tuned_on)
-        return DrawnWorld(name=name, settings=world_settings(values), tuned_on=tuned_on)
+        settings = context_settings(values) if "contexts" in values else world_settings(values)
+        return DrawnWorld(name=name, settings=settings, tuned_on=tuned_on)
 
 
 def _check_alike(worlds: list[StudyWorld], *, tuned: bool) -> None:

@@ -20,7 +20,7 @@ from coterie.policies.auto.auto_policy import AutoPolicy
 from coterie.policies.online import OnlineFeatures
 from coterie.problems import Problem, Round
 from coterie.runs.entries import LearnerSettings
-from coterie.runs.learners import Learner
+from coterie.runs.learners import Learner, takes_contexts
 from coterie.runs.workers import peak_memory
 from coterie.runs.worlds import StudyWorld
 
@@ -31,13 +31,16 @@ LEARNER, GRAPH = 100, 101
 def play(learner: Learner, world: Problem, rounds: Iterable[Round]) -> Iterator[tuple[ArmId, float, float]]:
     """Yields the chosen arm, its reward and its regret, round by round. This loop is the whole method.
 
-    A reward that is not known is NaN, and nothing is learned from it: in a replay, where another arm was logged.
+    A reward that is not known is NaN, and nothing is learned from it: in a replay, where another arm was logged. The
+    context of a round is shown to those who take contexts.
     """
+    shows = takes_contexts(learner)
     for shown in rounds:
-        arm = learner.select(shown.user, shown.candidates).arm
+        told: dict[str, Any] = {"context": shown.context} if shows and shown.context is not None else {}
+        arm = learner.select(shown.user, shown.candidates, **told).arm
         reward, regret = world.judge(shown, arm)
         if not isnan(reward):
-            learner.update(shown.user, arm, reward)
+            learner.update(shown.user, arm, reward, **told)
         yield arm, reward, regret
 
 

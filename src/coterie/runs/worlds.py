@@ -14,7 +14,16 @@ from coterie.kernels import ArmPool
 from coterie.logs import Log, read_log
 from coterie.logs.originals import LOADERS, ORIGINS
 from coterie.policies.online import LEVELS, MostHits, OnlineFeatures
-from coterie.problems import Problem, Round, WorldSettings, draw_rounds, draw_world, settings_as_dict
+from coterie.problems import (
+    ContextSettings,
+    Problem,
+    Round,
+    WorldSettings,
+    draw_context_world,
+    draw_rounds,
+    draw_world,
+    settings_as_dict,
+)
 from coterie.problems.recorded import Negatives, OnePositive, Replay
 from coterie.problems.setting_rules import Rule, check_keys, choice, text, whole
 from coterie.runs.entries import LearnerSettings
@@ -22,6 +31,9 @@ from coterie.runs.learners import Anything, Learner, Oracle, make_learner, seen_
 
 Data: TypeAlias = Literal["plain", "lastfm", "deezer", "filmtrust", "open-bandit"]
 Protocol: TypeAlias = Literal["one-positive", "replay"]
+
+
+CONTEXT_SECONDS = 3e-3  # of a round, where arms have contexts
 
 
 def _features(key: str, value: Any) -> tuple[str, ...]:
@@ -189,7 +201,9 @@ class StudyWorld(ABC):
         if settings.policy == "oracle":
             return Oracle(given)
         graph = seen_graph(settings.graph, given.graph, graph_seed)
-        return make_learner(settings, graph=graph, arms=given.arms, horizon=horizon, seed=seed, tuned=tuned)
+        schema = getattr(given, "context_schema", None)
+        options: dict[str, Any] = {"horizon": horizon, "seed": seed, "tuned": tuned}
+        return make_learner(settings, graph=graph, arms=given.arms, context_schema=schema, **options)
 
     def facts(self, problem: Problem, n_rounds: int) -> dict[str, Any]:  # noqa: ARG002 - what every trial has alike
         """Returns what the report says of the world beyond its settings."""
@@ -207,7 +221,9 @@ class DrawnWorld(StudyWorld):
 
     @property
     def round_seconds(self) -> float:
-        """Reading a belief, and updating one of this size."""
+        """Reading a belief, and updating one of this size; with contexts, by the policies that are shown them."""
+        if isinstance(self.settings, ContextSettings):
+            return CONTEXT_SECONDS
         return 2e-5 + 2e-10 * (self.settings.n_users * self.settings.n_arms) ** 2 / 5
 
     def _plain_settings(self) -> dict[str, Any]:
@@ -215,7 +231,8 @@ class DrawnWorld(StudyWorld):
 
     def draw(self, seed: np.random.SeedSequence) -> tuple[Problem, Iterable[Round]]:
         """Returns a world and its rounds."""
-        world = draw_world(self.settings, seed)
+        held = self.settings
+        world = draw_context_world(held, seed) if isinstance(held, ContextSettings) else draw_world(held, seed)
         return world, draw_rounds(self.settings, world, seed)
 
 
@@ -267,9 +284,12 @@ class LogWorld(StudyWorld):
         if settings.policy == "oracle":
             return Oracle(self._with_best(given))
         graph = seen_graph(settings.graph, given.graph, graph_seed)
+        # Features of a learner's own past come without contexts.
+        schema = None if self.settings.online_features else getattr(given, "context_schema", None)
+        options: dict[str, Any] = {"horizon": horizon, "seed": seed, "tuned": tuned, "context_schema": schema}
 
         def make(arms: ArmPool) -> Learner:
-            return make_learner(settings, graph=graph, arms=arms, horizon=horizon, seed=seed, tuned=tuned)
+            return make_learner(settings, graph=graph, arms=arms, **options)
 
         if not self.settings.online_features:
             return make(given.arms)

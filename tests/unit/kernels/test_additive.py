@@ -5,7 +5,8 @@ import pytest
 
 import coterie as ct
 from coterie.errors import KernelError
-from coterie.kernels.additive import MOST_USERS, AdditiveKernel, EvaluatedPool, UserParts
+from coterie.kernels.additive import MOST_USERS, AdditiveInputs, AdditiveKernel, EvaluatedPool, TraitPart, UserParts
+from kernel_cases import INPUT_KERNEL
 
 ARMS = np.random.default_rng(0).normal(size=(9, 2))
 
@@ -70,3 +71,39 @@ def test_arms_are_evaluated_where_they_are_asked_for() -> None:
     np.testing.assert_allclose(kernel.arm_cross(np.array([1, 4]), np.arange(9)), gram[[1, 4]])
     np.testing.assert_allclose(kernel.arm_diag(np.arange(9)), np.ones(9))
     np.testing.assert_array_equal(kernel.with_user_cov(np.eye(3)).user_cov, np.eye(3))
+
+
+def on_inputs(graph: ct.UserGraph, features: np.ndarray | None) -> AdditiveInputs:
+    traits = None if features is None else TraitPart(0.8, features)
+    return AdditiveInputs(graph, UserParts(1.5, 0.4, 0.3, 0.7, normalised=False), INPUT_KERNEL, traits=traits)
+
+
+def test_what_follows_users_features_is_added_and_what_these_miss_is_their_own() -> None:
+    graph, rng = ct.make_graph("sbm", 30, seed=1), np.random.default_rng(0)
+    features = rng.normal(size=(30, 3))
+    features *= 0.9 / np.linalg.norm(features, axis=1, keepdims=True)
+    kernel, plain = on_inputs(graph, features), additive(graph)
+    everybody = np.arange(30)
+    more = kernel.user_block(everybody) - plain.user_block(everybody)
+    expected = 0.8 * features @ features.T
+    np.testing.assert_allclose(more[~np.eye(30, dtype=bool)], expected[~np.eye(30, dtype=bool)], atol=1e-12)
+    np.testing.assert_allclose(more.diagonal(), np.full(30, 0.8))
+    for user in range(30):
+        assert kernel.user_variance(user) == pytest.approx(plain.user_variance(user) + 0.8)
+    shared = kernel.shared_features(everybody)
+    np.testing.assert_allclose(shared @ shared.T, 0.7 + expected, atol=1e-12)
+    np.testing.assert_array_equal(kernel.shared_features(4), shared[4])
+    np.testing.assert_array_equal(plain.shared_features(np.array([3, 4])), np.full((2, 1), np.sqrt(0.7)))
+
+
+def test_few_users_with_rewards_are_all_near_one_another_where_arms_are_inputs() -> None:
+    graph, rows = ct.make_graph("ring", 200), np.zeros(200, dtype=np.intp)
+    seen = [50, 2, 120, 1]
+    rows[seen] = 2
+    found = on_inputs(graph, None).neighbourhood(0, rows, 100, seen)
+    assert found.users.tolist() == [0, 1, 2, 50, 120]  # those who covary most first
+    assert np.all(found.cov[1:] >= 0.7 - 1e-12)  # what is common to all
+    many = list(range(100, 100 + MOST_USERS + 1))
+    rows[:] = 0
+    rows[many] = 1
+    assert on_inputs(graph, None).neighbourhood(0, rows, 100, many).users.tolist() == [0]  # nobody near has any

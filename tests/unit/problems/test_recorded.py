@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from coterie.errors import CandidatesError, ParameterError, SettingError
-from coterie.logs import load_deezer, load_filmtrust, load_lastfm
+from coterie.logs import Contexts, load_deezer, load_filmtrust, load_lastfm
 from coterie.logs.log import Events, Log, Ragged
 from coterie.problems.recorded import OnePositive, Others, Replay, can_ask_for_positives
 from originals import real
@@ -152,6 +152,22 @@ def test_replay_tells_the_reward_of_what_was_logged_and_nothing_of_the_rest() ->
     assert replay.judge(third, "song-2")[0] == 3.0
     with pytest.raises(CandidatesError, match="'song-5' was not shown"):
         replay.judge(first, "song-5")
+
+
+def test_replay_shows_the_context_of_each_row() -> None:
+    assert replayed().context_schema is None
+    assert [shown.context for shown in replayed().rounds()] == [None] * 3
+    rows = [{"hour": 9.0, "device": "phone"}, {"hour": 21.0, "device": "phone"}, {"hour": 7.0, "device": "tv"}]
+    replay = replayed(context=Contexts.of(rows), time=np.array([3.0, 1.0, 2.0]))
+    assert replay.context_schema == {"hour": "number", "device": "category"}
+    assert [shown.context for shown in replay.rounds()] == [rows[1], rows[2], rows[0]]
+
+
+def test_replay_shows_the_arms_that_earlier_places_left() -> None:
+    replay = replayed(slate=np.array([4, -1, 4]), place=np.array([1, -1, 2]))
+    every = replay.arms.ids
+    left = tuple(arm for arm in every if arm != "song-1")
+    assert [shown.candidates for shown in replay.rounds()] == [every, every, left]
 
 
 @pytest.mark.parametrize(

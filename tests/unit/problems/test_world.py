@@ -210,7 +210,7 @@ def test_the_truth_is_no_public_attribute() -> None:
     held = [value for value in values if not callable(value)]
     assert len(held) == 5  # the graph, the arms, size and law of the noise, the kind of rewards
     assert not any(isinstance(value, np.ndarray) for value in held)
-    assert {field.name for field in fields(Round)} == {"t", "user", "candidates", "noise"}
+    assert {field.name for field in fields(Round)} == {"t", "user", "candidates", "noise", "context"}
 
 
 def test_a_round_cannot_be_changed() -> None:

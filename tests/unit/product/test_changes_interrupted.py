@@ -33,6 +33,7 @@ ENGINES += [
     {"policy": "lk-gp-ucb", "forgetting": 0.9},
     {"policy": "club"},
     {"policy": "graph-ucb", "expire_after": 1e6},
+    {"policy": "auto-ts", "places": [1.0, 0.5, 0.5]},
 ]
 # How far a posterior may be from the one conditioned on all rewards at once, in prior stds: the error that `sparse`
 # states, and how far probabilities may be from those of settled sites. A std of `sparse` is any upper bound.
@@ -88,6 +89,7 @@ def _replace_many(bandit: ct.Bandit, value: float) -> None:
 CALLS: dict[str, Callable[..., Any]] = {
     "decide": lambda bandit, **_: bandit.decide("ana"),
     "decide_many": lambda bandit, **_: bandit.decide_many(["ana", "cy", "ana"], ["a", "c", "d"]),
+    "rank": lambda bandit, **_: bandit.rank("ana", list("abcd"), 3),
     "reward": lambda bandit, **_: bandit.reward(_waiting(bandit), 1.0),
     "replace": lambda bandit, t: bandit.reward(_rewarded(bandit), float(t % 2), replace=True),
     "replace_many": lambda bandit, t: _replace_many(bandit, float(t % 2)),

@@ -9,7 +9,7 @@ import pytest
 
 from coterie.errors import SettingError
 from coterie.logs import write_log
-from coterie.problems import WorldSettings
+from coterie.problems import ContextSettings, WorldSettings
 from coterie.runs.entries import learner_settings
 from coterie.runs.study import study_from
 from coterie.runs.trial import Trial
@@ -18,6 +18,9 @@ from recorded import small_log
 
 KINDS: dict[str, Callable[[str], StudyWorld]] = {
     "drawn": lambda _: DrawnWorld(settings=WorldSettings(n_users=6, n_arms=5, n_candidates=3, horizon=200)),
+    "contexts": lambda _: DrawnWorld(
+        settings=ContextSettings(contexts="linear", n_users=6, n_arms=5, n_candidates=3, horizon=200)
+    ),
     "one-positive": lambda folder: LogWorld(
         settings=LogSettings(folder=folder, n_candidates=4, least_positives=5, horizon=6000)
     ),

@@ -14,6 +14,8 @@ import scipy.sparse as sp
 from coterie.errors import InputError, UnknownNameError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.kernels.schema import CATEGORY
+from coterie.logs.contexts import ContextColumn, Contexts
 from coterie.logs.log import Events, Floats, Log
 from coterie.logs.originals.origin import OPEN_BANDIT, REMEDY, places
 
@@ -29,6 +31,7 @@ def load_open_bandit(
     campaign: Literal["all", "men", "women"] = "all",
     position: int | None = None,
     users: Literal["features", "one"] = "features",
+    contexts: bool = False,
 ) -> Log:
     """Returns the log of one logger and campaign from the folder of the original files; every item is a candidate.
 
@@ -41,6 +44,7 @@ def load_open_bandit(
         campaign: "all", "men" or "women".
         position: Keep only the choices for this place on the page, 1, 2 or 3; none for all of them.
         users: "features" takes those of equal user features as one user, "one" takes all as one. Nobody has edges.
+        contexts: Whether the user features are contexts, four categories, and the position is the place of an event.
     """
     if users not in ("features", "one"):
         raise UnknownNameError(f"users = {users!r} is unknown", "it is 'features' or 'one'", "Pick one of these")
@@ -60,6 +64,8 @@ def load_open_bandit(
         reward=_numbers(path, columns, "click"),
         propensity=_numbers(path, columns, "propensity_score"),
         time=np.array([_seconds(path, text) for text in columns["timestamp"]]),
+        context=_contexts(columns) if contexts else None,
+        place=_numbers(path, columns, "position").astype(np.int64) if contexts else None,
     )
     gone = {
         "choices for other positions": len(held["position"]) - len(rows),
@@ -68,6 +74,12 @@ def load_open_bandit(
     names = ["-".join(part[:8] for part in each) or "everybody" for each in people]
     graph = UserGraph.from_matrix(sp.csr_array((len(names), len(names))), users=names)
     return Log(graph=graph, arms=pool, events=events, left_out=gone)
+
+
+def _contexts(columns: Columns) -> Contexts:
+    """Returns the user features as categories, of which the beginnings tell them apart."""
+    short = {name: [text[:8] for text in columns[name]] for name in FEATURES}
+    return Contexts({name: ContextColumn.of(CATEGORY, texts) for name, texts in short.items()})
 
 
 def _find(folder: str | Path, logger: str, campaign: str, name: str) -> Path:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from coterie.errors import InputError
+from coterie.kernels.schema import CATEGORY, FLAG, NUMBER
 from coterie.logs.log import Floats, Ints, Ragged
 from coterie.logs.tables import Table, as_number, as_text, csv_rows, is_parquet, open_parquet, parquet_names
 
@@ -24,6 +25,7 @@ class Texts:
     Attributes:
         texts: What the cells say, each once.
         codes: Which of these each cell says.
+        kind: What the file says that they are, "number", "flag" or "category" for texts; None where it does not.
 
     Examples:
         >>> cells = Texts.of(["bo", "", "bo", "0.5"])
@@ -33,6 +35,7 @@ class Texts:
 
     texts: list[str]
     codes: Ints
+    kind: str | None = None
 
     @classmethod
     def of(cls, cells: list[str] | tuple[str, ...]) -> "Texts":
@@ -78,6 +81,7 @@ class Numbers:
     """
 
     values: NDArray[Any]
+    kind: ClassVar[str | None] = NUMBER
 
     def __len__(self) -> int:
         return len(self.values)
@@ -208,4 +212,15 @@ def _cells(column: Any) -> Cells | Lists:
     coded = column if kinds.is_dictionary(column.type) else column.dictionary_encode()
     texts = [*(as_text(value) for value in coded.dictionary.to_pylist()), ""]
     codes = coded.indices.cast("int64").fill_null(len(texts) - 1)  # those of an own dictionary may be too short for it
-    return Texts(texts, codes.to_numpy(zero_copy_only=False))
+    return Texts(texts, codes.to_numpy(zero_copy_only=False), _kind(coded.type.value_type))
+
+
+def _kind(of: Any) -> str | None:
+    """Returns what the cells of a type of pyarrow are; None where nothing but their texts is known."""
+    import pyarrow.types as kinds
+
+    if kinds.is_boolean(of):
+        return FLAG
+    if kinds.is_integer(of) or kinds.is_floating(of) or kinds.is_decimal(of):
+        return NUMBER
+    return CATEGORY if kinds.is_string(of) or kinds.is_large_string(of) else None

@@ -13,7 +13,9 @@ from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE,
 from coterie.errors import RewardError
 from coterie.logs.log import Events, Floats, Ints, Pairs, Ragged
 from coterie.logs.plain.cells import Lists, as_lists
+from coterie.logs.plain.context_columns import ContextColumns
 from coterie.logs.plain.folder import Faults, Rows, open_table
+from coterie.logs.plain.slate_columns import check_slates, read_slates
 
 USER_RULE = "users are those of edges and of the table users"
 USER_REMEDY = "Correct the id, or add it to a table users"
@@ -60,20 +62,28 @@ def read_events(folder: Path, users: Mapping[Any, int], arms: Mapping[Any, int],
     opened = open_table(folder, "events", faults)
     assert opened is not None  # every log has them
     table, batches = opened
-    reader = Reader(users, arms)
+    reader, contexts = Reader(users, arms), ContextColumns.opened(folder, list(table.names or ()), faults)
     for rows in batches:
         _read(reader, rows)
+        contexts.read(rows)
     if not reader.parts:
         problem = f"{table.path.name} has no rows"
         raise RewardError(problem, "a log has at least one event", "Add a row for each event")
-    return Events(
+    numbers = reader.column("number")
+    events = Events(
         user=_whole(reader, "user"),
         arm=_whole(reader, "arm"),
         reward=_whole(reader, "reward"),
         candidates=_ragged(reader),
         propensity=_logged(reader, "propensity"),
         time=_logged(reader, "time"),
+        context=contexts.whole(),
+        slate=_counted(reader, "slate"),
+        place=_counted(reader, "place"),
     )
+    if numbers is not None and events.slate is not None and not faults.found:
+        check_slates(events, table, numbers, faults)
+    return events
 
 
 def read_had(folder: Path, users: Mapping[Any, int], arms: Mapping[Any, int], faults: Faults) -> Pairs | None:
@@ -97,6 +107,7 @@ def _read(reader: Reader, rows: Rows) -> None:
         reader.keep(propensity=_propensities(rows))
     if "time" in columns:
         reader.keep(time=_times(reader, rows))
+    reader.keep(**read_slates(rows))
 
 
 def _read_candidates(reader: Reader, rows: Rows, arm: Ints) -> None:
@@ -195,6 +206,11 @@ def _whole(reader: Reader, name: str) -> NDArray[Any]:
 def _logged(reader: Reader, name: str) -> Floats | None:
     column = reader.column(name)
     return None if column is None or np.isnan(column).all() else column
+
+
+def _counted(reader: Reader, name: str) -> Ints | None:
+    column = reader.column(name)
+    return None if column is None or (column < 0).all() else column
 
 
 def _ragged(reader: Reader) -> Ragged | None:

@@ -7,12 +7,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from coterie.errors import ArmError, GraphError, InputError, RewardError, UnknownUserError, listed, or_similar
+from coterie.errors import (
+    ArmError,
+    ContextError,
+    GraphError,
+    InputError,
+    RewardError,
+    UnknownUserError,
+    listed,
+    or_similar,
+)
 from coterie.graphs.build import edge_pair
 from coterie.logs.plain.cells import ROWS, Batch, Lists, read_batches
 from coterie.logs.tables import Table
 
 ENDINGS = (".csv", ".parquet")
+CONTEXT = "context."  # what the columns of a context begin with
 RULE = "a log is a folder with edges, arms and events, each a .csv or a .parquet file"
 
 
@@ -25,19 +35,32 @@ class Form:
         optional: Those it may have.
         error: What a mistake in it is.
         required: Whether there must be such a table.
+        prefix: What further columns begin with that it may have; empty where it may have none.
     """
 
     needed: tuple[str, ...]
     optional: tuple[str, ...]
     error: type[InputError]
     required: bool = True
+    prefix: str = ""
+
+    def may_have(self, column: str) -> bool:
+        """Returns whether such a table may have this column."""
+        more = bool(self.prefix) and column.startswith(self.prefix) and column != self.prefix
+        return more or column in self.needed + self.optional
 
 
 FORMS = {
     "users": Form(("user",), (), UnknownUserError, required=False),
     "edges": Form(("user", "other"), ("weight",), GraphError),
     "arms": Form(("arm",), (), ArmError),
-    "events": Form(("user", "arm", "reward"), ("candidates", "propensity", "time"), RewardError),
+    "contexts": Form(("name",), ("kind", "default"), ContextError, required=False),
+    "events": Form(
+        ("user", "arm", "reward"),
+        ("candidates", "propensity", "time", "slate", "place"),
+        RewardError,
+        prefix=CONTEXT,
+    ),
     "had": Form(("user", "arm"), (), RewardError, required=False),
 }
 
@@ -102,13 +125,14 @@ def _check_names(table: Table, name: str, form: Form) -> None:
         if not column or column in names[:place]:
             problem = f"{table.path.name}, column {place + 1}: the name is {column!r}"
             raise form.error(problem, "every column has a name of its own", "Name it, or drop the column")
-        if name != "arms" and column not in form.needed + form.optional:
+        if name != "arms" and not form.may_have(column):
             problem, rule = f"{table.path.name} has a column {column!r}", f"the columns are {_columns(form)}"
             raise form.error(problem, rule, or_similar(column, form.needed + form.optional, "Drop it, or rename it"))
 
 
 def _columns(form: Form) -> str:
-    return ", ".join([*form.needed, *(f"{name} (optional)" for name in form.optional)])
+    more = [f"{form.prefix}NAME (optional)"] if form.prefix else []
+    return ", ".join([*form.needed, *(f"{name} (optional)" for name in form.optional), *more])
 
 
 class EnoughError(Exception):

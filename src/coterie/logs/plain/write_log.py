@@ -1,7 +1,7 @@
 """A log into a folder of tables, as `read_log` reads them."""
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from coterie.errors import ArmError, InputError, UnknownNameError
 from coterie.errors.extras import require_extra
 from coterie.kernels import ArmPool
+from coterie.logs.contexts import ContextColumn
 from coterie.logs.log import Events, Log
 from coterie.logs.plain.cells import BETWEEN, ROWS
-from coterie.logs.plain.folder import ENDINGS, FORMS
+from coterie.logs.plain.folder import CONTEXT, ENDINGS, FORMS
 
 Format: TypeAlias = Literal["csv", "parquet"]
 Piece = dict[str, Sequence[Any]]
@@ -55,6 +56,9 @@ def _check(log: Log, folder: Path, format: str) -> None:
     if format == "csv" and log.events.candidates is not None and odd:
         rule = f"in CSV candidates have {BETWEEN!r} between them"
         raise ArmError(f"arm {odd[0]!r} has one in its id", rule, "Write Parquet, or rename the arm")
+    for name, column in _context_columns(log.events).items():
+        _check_ids([name], "the name of a context")
+        _check_ids(column.categories, f"category of {name!r}")
 
 
 def _check_ids(ids: Sequence[Any], what: str) -> None:
@@ -63,7 +67,8 @@ def _check_ids(ids: Sequence[Any], what: str) -> None:
     for each in ids:
         text = str(each)
         if not text or text != text.strip():
-            raise InputError(f"{what} {each!r} begins or ends with a blank", "ids in a table do not", "Rename it")
+            rule = "texts in a table do not, and are not empty"
+            raise InputError(f"{what} {each!r} begins or ends with a blank", rule, "Rename it")
         if met.setdefault(text, each) is not each:
             problem = f"{what}s {met[text]!r} and {each!r} have one text"
             raise InputError(problem, "in a table ids are texts", "Rename one of the two")
@@ -77,6 +82,10 @@ def _tables(log: Log) -> dict[str, Iterator[Piece]]:
         "arms": _arms(log, arms),
         "events": _events(log.events, users, arms),
     }
+    columns = _context_columns(log.events)
+    if columns:  # which of them are categories cannot be seen in CSV
+        kinds: Piece = {"name": list(columns), "kind": [column.kind for column in columns.values()]}
+        tables["contexts"] = iter([kinds])
     if log.had is not None:
         tables["had"] = iter([{"user": users[log.had.user].tolist(), "arm": arms[log.had.arm].tolist()}])
     return tables
@@ -113,7 +122,16 @@ def _events(events: Events, users: NDArray[np.object_], arms: NDArray[np.object_
         for name, column in (("propensity", events.propensity), ("time", events.time)):
             if column is not None:
                 piece[name] = [None if value != value else value for value in column[some].tolist()]
+        for name, numbers in (("slate", events.slate), ("place", events.place)):
+            if numbers is not None:
+                piece[name] = [None if value < 0 else value for value in numbers[some].tolist()]
+        for name, context in _context_columns(events).items():
+            piece[f"{CONTEXT}{name}"] = context.take(np.arange(*some.indices(len(events)))).plain()
         yield piece
+
+
+def _context_columns(events: Events) -> Mapping[str, ContextColumn]:
+    return {} if events.context is None else events.context.columns
 
 
 def _slices(size: int) -> Iterator[slice]:
@@ -130,6 +148,8 @@ def _write_csv(path: Path, pieces: Iterator[Piece]) -> None:
 
 
 def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
     return BETWEEN.join(value) if isinstance(value, list) else value
 
 
@@ -137,10 +157,13 @@ def _write_parquet(path: Path, pieces: Iterator[Piece]) -> None:
     with require_extra("data", "a Parquet file", otherwise="or write CSV"):
         import pyarrow as pa
         import pyarrow.parquet as pq
-    kinds = dict.fromkeys(set(FORMS[path.stem].needed) - {"reward"}, pa.string())
-    if path.stem == "events":
-        kinds["candidates"] = pa.list_(pa.string())
     first = next(pieces)
+    kinds = dict.fromkeys(set(FORMS[path.stem].needed) - {"reward"}, pa.string())
+    if path.stem == "contexts":
+        kinds["kind"] = pa.string()
+    if path.stem == "events":
+        kinds |= {"candidates": pa.list_(pa.string()), "slate": pa.int64(), "place": pa.int64()}
+        kinds |= {name: pa.array(column).type for name, column in first.items() if name.startswith(CONTEXT)}
     schema = pa.schema([(name, kinds.get(name, pa.float64())) for name in first])
     with pq.ParquetWriter(path, schema) as writer:
         for piece in chain([first], pieces):

@@ -150,7 +150,7 @@ class AutoPolicy(Policy):
         if not self.likelihood.is_conjugate:
             rule = f"with likelihood {self.likelihood.name!r} rewards are learned one after another"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use update_many, or 'gaussian'")
-        more = self._as_known(gathered(dict(self._user_index), self._arm_index, batches, progress, keep))
+        more = self._gathered(batches, progress, keep)
         if len(more):
             more.shift(-self.centre)
             condition_on(self._model, more)
@@ -158,9 +158,11 @@ class AutoPolicy(Policy):
             self._refit(self.n_rewards)
         return more.n_observations
 
-    def _as_known(self, rewards: History) -> History:
-        """Returns rewards of rows of the pool as the model knows them."""
-        return rewards
+    def _gathered(
+        self, batches: Iterable[Any], progress: Callable[[str, int], None] | None, keep: Callable[..., None] | None
+    ) -> History:
+        """Returns all batches as a history, each batch checked and kept."""
+        return gathered(dict(self._user_index), self._arm_index, batches, progress, keep)
 
     def revise(self, row: int, column: Any, before: float, after: float) -> bool:
         """Puts a reward in the place of one learned before, if it can; hyperparameters stay until the next fit."""
@@ -254,12 +256,12 @@ class AutoPolicy(Policy):
         if not given and self.pending_fit is not None:
             self.pending_fit.start()
 
-    def learn(self, row: int, column: Any, value: float) -> None:
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
         """Learns a reward from a user's row, an arm as the model knows it and a number, which were checked already."""
-        self.likelihood.learn(self._model, row, column, value, self.centre)
+        self.likelihood.learn(self._model, row, column, value, self.centre, weight)
         t, pending = self._model.history.n_observations, self.pending_fit
         if pending is not None:
-            pending.follow((row, column, value - self.centre))
+            pending.follow((row, column, value - self.centre), weight)
             if t >= pending.due and not self.takes_when_ready:
                 self._take(pending)
         elif self.refit_due(t) and t != self._last_fit():

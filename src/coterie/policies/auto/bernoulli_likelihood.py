@@ -100,7 +100,7 @@ class BernoulliLikelihood(Likelihood):
         """Returns 1."""
         return 1.0
 
-    def learn(self, model: Model, row: int, column: Any, value: float, centre: float) -> None:
+    def learn(self, model: Model, row: int, column: Any, value: float, centre: float, weight: float = 1.0) -> None:  # noqa: ARG002 - all have the same
         """Conditions the model on the site of a reward."""
         moved = _add_site(model, row, column, Trials(np.ones(1), np.array([value]), centre))
         self._moved = max(self._moved, moved)

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from coterie.contracts import Array
-from coterie.errors import ContextError, NumericalError
+from coterie.contracts import Array, UserId
+from coterie.errors import ContextError, CoterieError, DimensionError, NumericalError, listed
+from coterie.errors.checks import as_list
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.kernels.input_space import InputSpace
@@ -15,10 +16,12 @@ from coterie.kernels.schema import ContextSchema
 from coterie.models import History, Model
 from coterie.models.engines.local import LocalModel
 from coterie.policies.auto.auto_policy import AutoPolicy
+from coterie.policies.auto.context_batches import inputs_of_rows
 from coterie.policies.auto.hyper import InputHyper
 from coterie.policies.auto.input_context import InputFitContext
 from coterie.policies.auto.likelihood import GaussianLikelihood
 from coterie.policies.policy import Policy
+from coterie.policies.reward_batches import RowReader, checked_batches
 
 
 class ContextPolicy(AutoPolicy):
@@ -40,6 +43,7 @@ class ContextPolicy(AutoPolicy):
     def __init__(self, *, inputs: InputSpace, **rest: Any) -> None:
         super().__init__(**rest)
         self.inputs = inputs
+        self.has_places = inputs.has_places
         self.decides_together = False  # rows of contexts differ from decision to decision
 
     def in_context(self, arms: Any, context: Any, *, learn: bool = True) -> Array:
@@ -48,35 +52,91 @@ class ContextPolicy(AutoPolicy):
 
     def inputs_of(self, of_arms: Array, context: Any, of_request: Array | None = None, *, learn: bool = True) -> Array:
         """Returns the inputs of arms in a context, from their columns and the features that the request gives."""
+        wanted, got = len(self.inputs.request_features), 0 if of_request is None else of_request.shape[1]
+        if wanted != got:
+            rule = f"it gives {wanted}: {listed(self.inputs.request_features, 20)}" if wanted else "none are declared"
+            remedy = "Give every arm those that request_features names"
+            raise DimensionError(f"a request gives {got} features of an arm", rule, remedy)
         row, inputs = self.inputs.encoded(context)
         if learn:
             self.inputs = inputs
         return inputs.rows(of_arms, row, of_request)
 
-    def fit(self, batches: Iterable[Any], **rest: Any) -> int:
-        """Learns any number of rewards at once, as `AutoPolicy` does, where there are no contexts."""
-        if self.inputs.needs_context:
-            what, rule = "a fit was asked for, and rewards have contexts", "a table has users, arms and rewards alone"
-            raise ContextError(what, rule, "Use learn_many with contexts=..., or update with context=...")
-        return super().fit(batches, **rest)
+    def learn(self, row: int, column: Any, value: float, *, weight: float = 1.0) -> None:
+        """Learns a reward of an input, which was checked already; the row that is kept is a copy."""
+        super().learn(row, np.array(column), value, weight=weight)
 
-    def _as_known(self, rewards: History) -> History:
-        """Returns rewards of rows of the pool as the model knows them."""
-        if len(rewards):
-            rewards.arms = list(self.in_context(rewards.arm_array(), None))
-            rewards.rekey(self.context.key)
-        return rewards
+    def update_many(
+        self,
+        users: Iterable[UserId],
+        arms: Iterable[Any],
+        rewards: Iterable[float],
+        *,
+        contexts: Iterable[Any] | None = None,
+    ) -> None:
+        """Learns many rewards, one after another, each in a context of its own; on an error nothing has changed."""
+        rows = [self._user_row(user) for user in as_list("users", users)]
+        columns, values = [self._arm_row(arm) for arm in as_list("arms", arms)], as_list("rewards", rewards)
+        given = [None] * len(columns) if contexts is None else as_list("contexts", contexts)
+        if not len(rows) == len(columns) == len(values) == len(given):
+            what = f"{len(rows)} users, {len(columns)} arms, {len(values)} rewards and {len(given)} contexts"
+            raise DimensionError(what, "there is one of each for a reward", "Pass columns of the same length")
+        before = self.inputs
+        try:
+            inputs = [self.in_context([each], context)[0] for each, context in zip(columns, given, strict=True)]
+            if inputs:
+                self._learn_many(rows, inputs, values)
+        except CoterieError:
+            self.inputs = before
+            raise
 
-    def continue_from(self, other: Policy) -> None:
-        """Counts on from another policy, in whose place this one comes, and knows the categories that came."""
-        super().continue_from(other)
-        if isinstance(other, ContextPolicy) and other.inputs.schema.fields:
-            self.inputs = replace(self.inputs, schema=other.inputs.schema)
+    @property
+    def takes_contexts(self) -> bool:
+        """Whether decisions are made in contexts: features of users alone need none."""
+        return bool(self.inputs.schema.fields)
+
+    def fit(
+        self,
+        batches: Iterable[Any],
+        *,
+        progress: Callable[[str, int], None] | None = None,
+        keep: Callable[..., None] | None = None,
+    ) -> int:
+        """Learns any number of rewards of arms in contexts at once, as `AutoPolicy.fit` does."""
+        before = self.inputs
+        try:
+            return super().fit(batches, progress=progress, keep=keep)
+        except BaseException:
+            self.inputs = before  # without the categories that came
+            raise
+
+    def _gathered(
+        self, batches: Iterable[Any], progress: Callable[[str, int], None] | None, keep: Callable[..., None] | None
+    ) -> History:
+        more, reader = History(), RowReader(dict(self._user_index), self._arm_index)
+        for users, arms, rewards, contexts in checked_batches(batches):
+            first = reader.n_rows
+            rows, columns, values = reader.read(users, arms, rewards)
+            given, self.inputs = inputs_of_rows(self.inputs, columns, contexts, first)
+            for row, input, value in zip(rows.tolist(), given, values.tolist(), strict=True):
+                more.add(self._model.kernel.key(row, input), row, input, value)
+            if keep is not None:
+                keep(rows, columns, values, given)
+            if progress is not None:
+                progress("rows", reader.n_rows)
+        return more
+
+    def at_place(self, arms: Array, place: int) -> Array:
+        """Returns inputs at a place of a slate, from 1."""
+        return self.inputs.at_place(arms, place)
 
     def relink(self, graph: UserGraph, traits: Array | None = None) -> bool:
         """Takes another graph, as `AutoPolicy` does; with the features of its users, where they have any."""
         context = self.context.on(graph)
-        return self._relinked(graph, context if traits is None else context.with_traits(traits))
+        context = context if traits is None else context.with_traits(traits)
+        if context.traits is not None and len(context.traits) != graph.n_users:
+            return False  # nobody says which features newcomers have
+        return self._relinked(graph, context)
 
     def take_arms(self, arms: ArmPool) -> bool:
         """Takes a pool with more arms after those there are; returns whether it is one, of arms with features."""
@@ -89,6 +149,12 @@ class ContextPolicy(AutoPolicy):
         self._take_hyper(self.hyper, self._scale)
         self.arms, self.arm_ids, self._arm_index = arms, arms.ids, dict(arms.index)
         return True
+
+    def continue_from(self, other: Policy) -> None:
+        """Goes on as another policy in whose place this one comes: with the codes of the categories that it met."""
+        super().continue_from(other)
+        if isinstance(other, ContextPolicy) and other.inputs.schema.fields:  # or the first context has come
+            self.inputs = replace(self.inputs, schema=other.inputs.schema)
 
     def state(self) -> dict[str, Any]:
         """Returns what decisions depend on beside the settings, the schema included."""
@@ -129,6 +195,7 @@ def make_context_policy(
     inputs: InputSpace,
     seed: int,
     traits: Array | None = None,
+    matrices: bool = False,
     **rest: Any,
 ) -> ContextPolicy:
     """Returns a policy at the prior's centre, for rewards of variance 1.
@@ -139,10 +206,11 @@ def make_context_policy(
         inputs: Makes rows of arms and contexts.
         seed: As for `Policy`; also which rewards fits look at.
         traits: Features of users, a row each.
+        matrices: Whether the kernel is to have a matrix over users whatever their number.
         **rest: As for `Policy`.
     """
     likelihood = GaussianLikelihood()
-    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed)
+    context = InputFitContext(graph, inputs.arms, inputs.layout, traits=traits, seed=seed, matrices=matrices)
     hyper = likelihood.prior(context, History()).centre
     model = make(context.kernel(hyper), noise_var=likelihood.noise_var(hyper))
     parts = {"graph": graph, "arms": inputs.arms, "seed": seed, **rest}

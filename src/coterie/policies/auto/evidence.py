@@ -53,7 +53,8 @@ class Evidence:
         self._users = history.user_array()[order]
         self._means, self._counts = history.mean_array()[order], history.count_array()[order]
         self._scatters = np.array(history.scatters)[order]
-        self._repeats = float(self._counts.sum()) - len(order)
+        self._spare = history.spare * share_of(history, order)
+        self._repeats = float(self._counts.sum()) - len(order) + self._spare
         self._by_user = _Blocks(self._users)
         self._user_places = (self._users[:, None] * parts.n_users + self._users).ravel()
         self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
@@ -137,7 +138,14 @@ class Evidence:
     def _within_pairs(self, noise: Array) -> float:
         """Returns the part of -2 log evidence that rewards of the same pair have, and what does not change."""
         value = (len(self._means) + self._repeats) * LOG_2PI + float(np.log(self._counts).sum())
+        value += self._spare * log(noise[0]) if self._spare else 0.0
         return value + float((self._counts - 1) @ np.log(noise) + self._scatters @ (1 / noise))
+
+
+def share_of(history: History, rows: Index) -> float:
+    """Returns how much of a history's counts these rows have."""
+    counts = history.count_array()
+    return float(counts[rows].sum() / counts.sum()) if history.spare else 0.0
 
 
 class Together:

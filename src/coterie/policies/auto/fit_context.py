@@ -25,7 +25,7 @@ from coterie.kernels.arm import median_distance
 from coterie.kernels.user import check_ridge
 from coterie.models import History
 from coterie.policies.auto.arm_kernel import SmoothAndLinear, standardised
-from coterie.policies.auto.evidence import Evidence
+from coterie.policies.auto.evidence import Evidence, share_of
 from coterie.policies.auto.parts import Density, Parts, SpectrumParts, lanczos_density
 from coterie.policies.auto.prior import Prior
 from coterie.policies.auto.sampling import (
@@ -35,6 +35,7 @@ from coterie.policies.auto.sampling import (
     neighbourhood_laplacian,
     surroundings,
 )
+from coterie.policies.auto.statistics import centre_and_variance
 
 MOST_USERS = 2_000  # of whom a covariance matrix is made; beyond, only among those near one another
 MOST_ARMS = 1_000  # of which a covariance matrix is made
@@ -92,6 +93,10 @@ class FitContext:
     def prior(self, variance: float, noise_share: float | None = None) -> Prior[Any]:
         """Returns the prior of the hyperparameters, for rewards of this variance of which so much is noise."""
         return Prior.of(self, variance, noise_share=noise_share)
+
+    def level_prior(self, history: History) -> tuple[float, float]:
+        """Returns mean and variance of the level before evidence: it varies about the rewards' mean as they do."""
+        return centre_and_variance(history)
 
     def rescaled(self, history: History) -> Self:  # noqa: ARG002 - features of a pool stay as they are
         """Returns the same with features in units of the spread that they have in a history."""
@@ -182,7 +187,7 @@ class FitContext:
         """Returns what the users' covariance is made of, in units of their variance; raises as `kernel` does."""
         check_ridge(exp(hyper.ridge), np.ones(1) if self.normalised else self.graph.degrees)
         scale, variance = self.scale(hyper) if scale is None else scale, hyper.variance
-        graph, own, common = (_rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
+        graph, own, common = (rounded(each / variance) for each in (scale, exp(hyper.own), exp(hyper.common)))
         return UserParts(graph, exp(hyper.ridge), own, common, self.normalised)
 
     def _user_cov(self, parts: UserParts) -> Array:
@@ -250,9 +255,10 @@ def renumbered(history: History, sample: PairSample, columns: Index, shift: floa
     for place, column, row in zip(sample.places.tolist(), columns.tolist(), taken, strict=True):
         out.add((place, column), place, column, history.means[row] - shift, weight=history.counts[row])
         out.scatters[-1] = history.scatters[row]
+    out.spare = history.spare * share_of(history, sample.rows)
     return out
 
 
-def _rounded(number: float) -> float:
+def rounded(number: float) -> float:
     """Returns it to twelve digits, so that the same shares of two variances are the same numbers."""
     return float(f"{number:.11e}")

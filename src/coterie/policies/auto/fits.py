@@ -21,7 +21,7 @@ from coterie.policies.auto.hyper import LearnedHyper, hyper_of
 
 FIRST_FIT = 8  # rewards
 
-Reward = tuple[int, Any, float]
+Reward = tuple[int, Any, float, float]  # user, arm, what is less the centre, and its weight
 MakeModel = Callable[["Found", dict[str, Any]], Model | None]
 
 
@@ -95,8 +95,8 @@ class Work:
             self.is_made.set()
             while (reward := self.rewards.get()) is not None:
                 if self.model is not None:
-                    row, column, value = reward
-                    self.model.learn(row, column, value - self.found.shift)
+                    row, column, value, weight = reward
+                    self.model.learn_noisier(row, column, value - self.found.shift, weight=weight)
         except BaseException as failure:  # whatever it was, it is raised where the result is asked for
             self.failure = failure
             self.is_found.set()
@@ -158,11 +158,12 @@ class PendingFit:
             self._work.rewards.put(None)
         self._find, self._work = lambda: found, None
 
-    def follow(self, reward: Reward) -> None:
-        """Lets its model learn a reward, too."""
+    def follow(self, reward: tuple[int, Any, float], weight: float = 1.0) -> None:
+        """Lets its model learn a reward, too; its noise is that of others over the weight."""
+        weighted = (*reward, weight)
         if self._work is not None:
-            self.start().rewards.put(reward)
-        self.since.append(reward)
+            self.start().rewards.put(weighted)
+        self.since.append(weighted)
 
     @property
     def is_ready(self) -> bool:
@@ -197,14 +198,17 @@ def state_of(pending: PendingFit | None) -> dict[str, Any] | None:
         found = pending.found()
     except FAILURES:  # it would not be taken: to whoever loads this it is as if it had not started
         return None
-    users, arms, values = zip(*pending.since, strict=True) if pending.since else ((), (), ())
+    users, arms, values, weights = zip(*pending.since, strict=True) if pending.since else ((), (), (), ())
+    later = {"users": list(users), "arms": [_plain_arm(arm) for arm in arms], "values": list(values)}
+    if any(weight != 1 for weight in weights):
+        later["weights"] = list(weights)
     return {
         "started": pending.started,
         "due": pending.due,
         "shift": found.shift,
         "history": pending.history,
         "hyper": found.hyper._asdict(),
-        "later": {"users": list(users), "arms": [_plain_arm(arm) for arm in arms], "values": list(values)},
+        "later": later,
     }
 
 
@@ -216,8 +220,9 @@ def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
     """Returns the fit of a state."""
     found, later = Found(hyper_of(list(state["hyper"].values())), state["shift"]), state["later"]
     out = PendingFit(state["started"], state["due"], state["history"], lambda: found, make)
-    for user, arm, value in zip(later["users"], later["arms"], later["values"], strict=True):
-        out.follow((user, np.array(arm) if isinstance(arm, list) else arm, value))
+    weights = later.get("weights", [1.0] * len(later["values"]))
+    for user, arm, value, weight in zip(later["users"], later["arms"], later["values"], weights, strict=True):
+        out.follow((user, np.array(arm) if isinstance(arm, list) else arm, value), weight)
     return out
 
 

@@ -50,8 +50,8 @@ class Likelihood(ABC):
         """Returns the noise variance that the model has with these hyperparameters."""
 
     @abstractmethod
-    def learn(self, model: Model, row: int, column: Any, value: float, centre: float) -> None:
-        """Conditions the model on a reward."""
+    def learn(self, model: Model, row: int, column: Any, value: float, centre: float, weight: float = 1.0) -> None:
+        """Conditions the model on a reward; its noise is that of others over the weight, where that is below 1."""
 
     @abstractmethod
     def relearn(self, model: Model, history: History, centre: float) -> None:
@@ -114,9 +114,9 @@ class GaussianLikelihood(Likelihood):
         """Returns the noise variance."""
         return hyper.noise_var
 
-    def learn(self, model: Model, row: int, column: Any, value: float, centre: float) -> None:
+    def learn(self, model: Model, row: int, column: Any, value: float, centre: float, weight: float = 1.0) -> None:
         """Conditions the model on a reward less the centre."""
-        model.learn(row, column, value - centre)
+        model.learn_noisier(row, column, value - centre, weight=weight)
 
     def relearn(self, model: Model, history: History, centre: float) -> None:
         """Lets the model forget all rewards, and conditions it on this history instead, less the centre."""
@@ -139,8 +139,8 @@ class GaussianLikelihood(Likelihood):
 
 
 def fitted(context: FitContext, history: History, t: int, prior: Prior[Any], start: LearnedHyper) -> Found:
-    """Returns hyperparameters and level of the rewards by evidence; the level varies about their mean as they do."""
-    mean, variance = centre_and_variance(history)
+    """Returns hyperparameters and level of the rewards by evidence."""
+    mean, variance = context.level_prior(history)
     samples = context.evidences(history, t, mean, level_var=variance)
     hyper = fit(Together(samples), prior, start)[0]
     return Found(hyper, mean + level_of(samples, hyper))

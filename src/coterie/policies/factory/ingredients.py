@@ -28,6 +28,7 @@ from coterie.policies.factory.recipes import RECIPES, Recipe
 from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
+LEARNED = "learned"  # the effect of places of a slate
 INPUT_ENGINES = ("auto", "local", "exact", "dense")
 
 _HINTS: Mapping[str, tuple[type, str]] = {
@@ -98,11 +99,12 @@ def inputs_for(
     arms: ArmPool | None,
     context_schema: Any,
     request_features: Any,
+    places: Any,
 ) -> InputSpace:
     """Returns what makes rows of arms and contexts, for a policy that takes contexts; raises for others."""
     if not recipe.auto or likelihood != "gaussian":
         raise ParameterError(
-            f"contexts, or features of users, were given to {name!r} with likelihood {likelihood!r}",
+            f"contexts, places or features of users were given to {name!r} with likelihood {likelihood!r}",
             "an auto-* policy of likelihood 'gaussian' learns from them",
             "Use 'auto-ucb' or 'auto-ts' with that likelihood, or leave them out",
         )
@@ -118,7 +120,10 @@ def inputs_for(
     if twice:
         what, rule = f"request_features {listed(twice)} are features of the arms", "a name is one or the other"
         raise ParameterError(what, rule, "Rename it, or leave it out of the pool")
-    return InputSpace(pool_for_auto(name, arms), schema, named)
+    if places not in (None, LEARNED):
+        rule = f"it is {LEARNED!r}, or None where they have no effect"
+        raise ParameterError(f"places is {places!r}", rule, "Choose one; a Bandit takes given effects too")
+    return InputSpace(pool_for_auto(name, arms), schema, named, has_places=places == LEARNED)
 
 
 def model_maker(

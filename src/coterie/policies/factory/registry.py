@@ -77,6 +77,7 @@ def make_policy(
     context_schema: Any = None,
     request_features: Iterable[str] | None = None,
     users: Mapping[Any, Any] | None = None,
+    places: str | None = None,
     engine: str = "auto",
     expected_rounds: int | None = None,
     engine_options: Mapping[str, Any] | None = None,
@@ -109,6 +110,8 @@ def make_policy(
             of categories, or how many numbers a row has. `select` and `update` then take `context=`.
         request_features: For auto-*, names of features of an arm that each request gives, such as a price.
         users: For auto-*, what is known of each user beside the graph: mappings, or rows of numbers, by id.
+        places: For auto-*, "learned" if rewards may depend on the place of a slate (`rank`), as on a category of the
+            context; by default they do not.
         engine: "dense", "exact", "features", "grid", "hybrid", "linear" or, for large graphs, "sparse", or "groups"
             where users are pooled, alone or in clusters; "auto" chooses by cost and memory, and `describe()` says why.
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
@@ -142,8 +145,8 @@ def make_policy(
     given |= {"noise_var": noise_var, "width": width, "sampling": sampling, "similarity": similarity}
     refuse_unused(name, recipe, {**given, "score": score, "cluster_width": cluster_width})
     inputs = None
-    if context_schema is not None or request_features is not None or users is not None:
-        inputs = inputs_for(name, recipe, likelihood, engine, arms, context_schema, request_features)
+    if any(each is not None for each in (context_schema, request_features, users, places)):
+        inputs = inputs_for(name, recipe, likelihood, engine, arms, context_schema, request_features, places)
     if recipe.auto:
         pool = pool_for_auto(name, arms)
         refuse_certified(name, engine_options)
@@ -161,7 +164,8 @@ def make_policy(
         if inputs is None:
             return maker(arms=pool, **parts)
         traits = None if users is None else user_rows(graph.users, users)
-        return make_context_policy(inputs=inputs, traits=traits, **parts)
+        matrices = engine not in ("auto", "local")
+        return make_context_policy(inputs=inputs, traits=traits, matrices=matrices, **parts)
     given_noise = recipe.noise_var if noise_var is None else noise_var
     if isinstance(given_noise, SpectralSchedule):
         expected_rounds = expected_rounds or given_noise.horizon

@@ -52,6 +52,32 @@ class ScoreFunction(Protocol):
         ...
 
 
+class Prospects(NamedTuple):
+    """What is believed of candidates before a decision is made among them, or several without replacement.
+
+    Attributes:
+        model: What scores may ask.
+        arms: The candidates as the model knows them.
+        mean: The believed reward of each.
+        std: The uncertainty of each.
+        width: How wide to explore: a number, or one for each.
+        covariance: Of the candidates, and their largest prior variance, where they are drawn jointly.
+    """
+
+    model: Belief
+    arms: Any
+    mean: Array
+    std: Array
+    width: float | Array
+    covariance: tuple[Array, float] | None
+
+    def among(self, left: Index) -> "Prospects":
+        """Returns what is believed of some of the candidates."""
+        width = self.width[left] if isinstance(self.width, np.ndarray) else self.width
+        covariance = None if self.covariance is None else (self.covariance[0][np.ix_(left, left)], self.covariance[1])
+        return Prospects(self.model, self.arms[left], self.mean[left], self.std[left], width, covariance)
+
+
 class Scored(NamedTuple):
     """What a decision is made from: what is believed of every candidate, and what the score makes of it.
 
@@ -155,11 +181,20 @@ class Score:
         del draws, numbers
         return self(mean, std, width, model=model) if self.is_deterministic else None
 
-    def with_covariance(
-        self, mean: Array, std: Array, width: float | Array, **context: Any
-    ) -> tuple[Array, tuple[Array, float] | None]:
-        """Returns the scores, and what `Scored.covariance` holds of the candidates."""
-        return self(mean, std, width, **context), None
+    def covariance(self, model: Belief, user: int, arms: Any) -> tuple[Array, float] | None:  # noqa: ARG002 - see below
+        """Returns what `Scored.covariance` holds of these candidates; None unless they are drawn jointly."""
+        return None
+
+    def of_one(
+        self,
+        mean: Array,
+        std: Array,
+        width: float | Array,
+        covariance: tuple[Array, float] | None,  # noqa: ARG002 - only some draw jointly
+        **context: Any,
+    ) -> Array:
+        """Returns the scores of a decision whose candidates' covariance was read before."""
+        return self(mean, std, width, **context)
 
     def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
         """Returns the probability of each candidate to be chosen.
@@ -237,20 +272,25 @@ class JointThompson(Score):
 
     def __call__(self, mean: Array, std: Array, width: float | Array, **context: Any) -> Array:
         """Returns one score for each candidate."""
-        return self.with_covariance(mean, std, width, **context)[0]
+        covariance = self.covariance(context["model"], context["user"], context["arms"])
+        return self.of_one(mean, std, width, covariance, **context)
 
-    def with_covariance(
+    def covariance(self, model: Belief, user: int, arms: Any) -> tuple[Array, float]:
+        """Returns the covariance of the candidates, and their largest prior variance."""
+        return model.covariance(user, arms), float(model.prior_std(user, arms).max()) ** 2
+
+    def of_one(
         self,
         mean: Array,
         std: Array,  # noqa: ARG002 - one signature for all scores
         width: float | Array,
+        covariance: tuple[Array, float] | None,
         **context: Any,
-    ) -> tuple[Array, tuple[Array, float]]:
-        """Returns the scores, the covariance of the candidates, and their largest prior variance."""
-        model, at = context["model"], (context["user"], context["arms"])
-        covariance, scale = model.covariance(*at), float(model.prior_std(*at).max()) ** 2
-        drawn = symmetric_root(covariance, scale) @ context["draws"].normals(context["number"], len(mean))
-        return np.asarray(mean + width * drawn), (covariance, scale)
+    ) -> Array:
+        """Returns the scores of a decision whose candidates' covariance was read before."""
+        assert covariance is not None
+        drawn = symmetric_root(*covariance) @ context["draws"].normals(context["number"], len(mean))
+        return np.asarray(mean + width * drawn)
 
     def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
         """Returns how often each candidate has the largest of simulated draws, with standard errors."""
@@ -335,11 +375,15 @@ class InNoiseUnits(Score):
         width = width / sqrt(model.noise_var)
         return self.score.of_many(mean, std, width, model=model, draws=draws, numbers=numbers)
 
-    def with_covariance(
-        self, mean: Array, std: Array, width: float | Array, **context: Any
-    ) -> tuple[Array, tuple[Array, float] | None]:
-        """Returns the scores, and what `Scored.covariance` holds of the candidates."""
-        return self.score.with_covariance(mean, std, width / sqrt(context["model"].noise_var), **context)
+    def covariance(self, model: Belief, user: int, arms: Any) -> tuple[Array, float] | None:
+        """Returns what `Scored.covariance` holds of these candidates; None unless they are drawn jointly."""
+        return self.score.covariance(model, user, arms)
+
+    def of_one(
+        self, mean: Array, std: Array, width: float | Array, covariance: tuple[Array, float] | None, **context: Any
+    ) -> Array:
+        """Returns the scores of a decision whose candidates' covariance was read before."""
+        return self.score.of_one(mean, std, width / sqrt(context["model"].noise_var), covariance, **context)
 
     def propensities(self, found: Scored, rng: np.random.Generator | None, n_draws: int) -> Propensities:
         """Returns the probability of each candidate to be chosen."""

@@ -83,6 +83,21 @@ class Terms(NamedTuple):
     effective: float
 
 
+def by_slate(terms: Terms, log: Logged) -> Terms:
+    """Returns the terms of whole slates, the places of which are no independent decisions; as they are without slates.
+
+    Examples:
+        >>> log = Logged.of([0] * 3, [[0, 1]] * 3, [0, 1, 0], [1.0, 0.0, 2.0], [0.5] * 3, slates=[7, 7, 8])
+        >>> by_slate(Terms(log.rewards, np.ones(3), 3.0), log)
+        Terms(above=array([1., 2.]), below=array([2., 1.]), effective=2.0)
+    """
+    if log.slates is None:
+        return terms
+    starts = log.slate_starts
+    above, below = (np.asarray(np.add.reduceat(each, starts)) for each in terms[:2])
+    return Terms(above, below, terms.effective * len(starts) / len(log))
+
+
 Estimator = Callable[[Sample], Terms]
 
 

@@ -94,6 +94,8 @@ def add_evaluate(
     command.add_argument("--fit-share", type=number, default=0.5, help=share)
     graph = "the log's graph, or users without edges (default: %(default)s)"
     command.add_argument("--graph", choices=["shown", "none"], default="shown", help=graph)
+    contexts = "show the log's contexts to auto-* policies, or none (default: %(default)s)"
+    command.add_argument("--contexts", choices=["shown", "none"], default="shown", help=contexts)
     some = "one of these only; again for each (default: all that the log serves)"
     command.add_argument("--estimator", dest="estimators", action="append", choices=list(ESTIMATORS), help=some)
     _add_fine(command, positive, number)
@@ -128,18 +130,19 @@ def run_evaluate(options: argparse.Namespace) -> int:
     print(answers)
     if options.out is not None:
         about = {"coterie": VERSION, "log": str(options.log), "graph": options.graph, "notes": found.notes}
+        about["contexts"] = options.contexts
         options.out.write_text(as_json(answers, asked=asked, targets=targets, about=about), encoding="utf-8")
     return 0
 
 
 def _material(options: argparse.Namespace) -> Material:
-    graph = options.graph == "shown"
+    kept = {"graph": options.graph == "shown", "contexts": options.contexts == "shown"}
     if options.bandit is not None:
-        return material_of_journal(options.bandit, options.log, graph=graph)
+        return material_of_journal(options.bandit, options.log, **kept)
     if options.log.is_file():
         rule = "a log is a folder with edges, arms and events, or a journal with the bandit it belongs to"
         raise InputError(f"{str(options.log)!r} is a file", rule, "Give the folder, or --bandit")
-    return material_of(read_log(options.log), graph=graph)
+    return material_of(read_log(options.log), **kept)
 
 
 def _target(name: str, options: dict[str, Any]) -> Target:

@@ -17,7 +17,7 @@ from coterie.logs.log import Log
 from coterie.policies import Policy, make_policy
 from coterie.policies.factory.recipes import RECIPES
 from coterie.product.evaluation.cautions import cautions, drifts, few, tiny_propensities, unreliable
-from coterie.product.evaluation.estimators import ESTIMATORS, NEED_A_MODEL, Sample, Terms
+from coterie.product.evaluation.estimators import ESTIMATORS, NEED_A_MODEL, Sample, Terms, by_slate
 from coterie.product.evaluation.intervals import Bootstrapped, bootstrap
 from coterie.product.evaluation.logged import Logged
 from coterie.product.evaluation.material import Material, material_of
@@ -32,6 +32,7 @@ from coterie.product.evaluation.targets import (
     check_known,
     choice_probabilities,
     fitted,
+    options_of,
     predictions,
     replay_learning,
     silent,
@@ -43,7 +44,7 @@ LOGGER = "the log"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Measured:
-    """What each estimator makes of a log, decision by decision.
+    """What each estimator makes of a log, decision by decision, or slate by slate.
 
     Attributes:
         log: The decisions that judge.
@@ -58,7 +59,7 @@ class Measured:
     def bootstrapped(self, *, n_draws: int, seed: int) -> dict[str, Bootstrapped]:
         """Returns the estimates, and what the logger earned in the same decisions, on the same resamples."""
         n = len(self.log)
-        earned = Terms(self.log.rewards, np.ones(n), float(n))
+        earned = by_slate(Terms(self.log.rewards, np.ones(n), float(n)), self.log)
         return bootstrap({LOGGER: earned, **self.terms}, n_draws=n_draws, seed=seed)
 
     def ends(self, confidence: float) -> tuple[float, float, float]:
@@ -136,7 +137,8 @@ def evaluate(
         confidence: Of the intervals.
         n_draws: Of the bootstrap.
         seed: Fixes the policy's randomness, the coins of replay and the bootstrap.
-        **options: What `make_policy` takes, for the policy.
+        **options: What `make_policy` takes, for the policy. A log's contexts are shown to `auto-*`, unless
+            context_schema=None is among these (for the reward model, among `reward_options`).
 
     Examples:
         >>> graph = UserGraph.from_edges([("ana", "bo")])
@@ -243,6 +245,7 @@ def measured(
     check_known(logged, graph, arms)
     names, log = asked.served(logged), logged.in_order()
     shared: dict[str, Any] = {"graph": graph, "arms": arms, "seed": asked.seed}
+    targets = [target._replace(options=options_of(target.name, target.options, log)) for target in targets]
     for target in targets:
         check_binary(log, target.options)
         policy = make_policy(target.name, **{**shared, **target.options})
@@ -266,17 +269,21 @@ def measured(
 
 
 def split_in_time(log: Logged, share: float) -> tuple[Logged, Logged]:
-    """Returns the earlier part, which is learned, and the later one, which judges."""
-    if len(log) < 2:
-        raise ParameterError("the log has one decision", "one part is learned and one judges", "Bring a longer log")
+    """Returns the earlier part, which is learned, and the later one, which judges; no slate is in both."""
+    starts = log.slate_starts
+    if len(starts) < 2:
+        what = "slate" if len(log) > 1 else "decision"
+        raise ParameterError(f"the log has one {what}", "one part is learned and one judges", "Bring a longer log")
     rows = np.arange(len(log))
     first = min(max(1, round(share * len(log))), len(log) - 1)
+    slate = min(max(1, int(np.searchsorted(starts, first))), len(starts) - 1)
+    first = int(starts[slate])
     return log.take(rows[:first]), log.take(rows[first:])
 
 
 def sampled(sample: Sample, estimators: Sequence[str], *, warnings: Iterable[str] = (), **about: Any) -> Measured:
     """Returns what estimators make of a target of known choice probabilities."""
-    terms = {name: ESTIMATORS[name](sample) for name in estimators}
+    terms = {name: by_slate(ESTIMATORS[name](sample), sample.log) for name in estimators}
     found = [*cautions(sample), *unreliable(terms, sample.log.rewards), *warnings]
     if "replay" in terms:
         found += few("Replay has accepted", terms["replay"].effective)
@@ -288,7 +295,7 @@ def _replayed(
 ) -> Measured:
     offset = _offset(policy, log, asked.offset)
     found = replay_learning(policy, log, offset=offset, seed=asked.seed, progress=progress, label=target.label)
-    terms = {"replay": found}
+    terms = {"replay": by_slate(found, log)}
     warnings = [*tiny_propensities(log), *few("Replay has accepted", found.effective)]
     warnings += [*unreliable(terms, log.rewards), *drift]
     return Measured(log, terms, {"policy": target.label, "learning": True, "warnings": tuple(warnings)})
@@ -302,7 +309,8 @@ def _reward_model(
         return None, ""
     check_binary(earlier, asked.reward_options)
     check_binary(later, asked.reward_options)
-    policy = make_policy(asked.reward_model, **{**shared, **asked.reward_options})
+    options = options_of(asked.reward_model, asked.reward_options, earlier)
+    policy = make_policy(asked.reward_model, **{**shared, **options})
     progress(f"reward model, {asked.reward_model}: learns", 0, len(earlier))
     offset = _offset(policy, earlier, "mean")
     predicted = predictions(fitted(policy, earlier, offset), later, offset)

@@ -8,6 +8,7 @@ import numpy as np
 
 from coterie.contracts import LARGEST_REWARD, LEAST_PROPENSITY, PROPENSITY_RULE, REWARD_RULE, Array, Index
 from coterie.errors import CandidatesError, DimensionError, InputError, ParameterError, RewardError
+from coterie.logs.contexts import Contexts
 
 SUM_ERROR = 1e-3  # what a decision's propensities may miss 1 by: logs are written with few digits
 ONE_EACH = ("arms", "rewards", "propensities")
@@ -27,6 +28,10 @@ class Logged:
         times: When, in any unit; none means in this order.
         chances: The logger's probability of every candidate, as `candidates`; none means that they were not written
             down. Only `switch-ips` needs them, and they show what the logger never chose.
+        contexts: What was different about each moment; none where there are no contexts.
+        slates: A number for each decision, the same for the places of a slate, which come in their order; none where
+            each decision stands alone.
+        shown_at: At which place of a slate each was shown, from 1; none means at the first.
         places: Where the chosen arm stands in `candidates`; computed.
 
     Examples:
@@ -43,6 +48,9 @@ class Logged:
     propensities: Array
     times: Array | None = None
     chances: Array | None = None
+    contexts: Contexts | None = None
+    slates: Index | None = None
+    shown_at: Index | None = None
     places: Index = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,8 +72,14 @@ class Logged:
         *,
         times: Sequence[float] | None = None,
         chances: Sequence[Sequence[float]] | None = None,
+        contexts: Sequence[Any] | None = None,
+        slates: Sequence[int] | None = None,
+        shown_at: Sequence[int] | None = None,
     ) -> "Logged":
-        """Returns the log of plain lists, with a list of candidates for each decision."""
+        """Returns the log of plain lists, with a list of candidates for each decision.
+
+        A context is a mapping from names to values, or a row of numbers; all are of the same names.
+        """
         return cls(
             users=np.asarray(users, dtype=np.intp),
             starts=np.concatenate([[0], np.cumsum([len(each) for each in candidates])]).astype(np.intp),
@@ -75,6 +89,9 @@ class Logged:
             propensities=np.asarray(propensities, dtype=np.float64),
             times=None if times is None else np.asarray(times, dtype=np.float64),
             chances=None if chances is None else _joined(chances, np.float64),
+            contexts=None if contexts is None else Contexts.of(contexts),
+            slates=None if slates is None else np.asarray(slates, dtype=np.intp),
+            shown_at=None if shown_at is None else np.asarray(shown_at, dtype=np.intp),
         )
 
     @property
@@ -87,8 +104,26 @@ class Logged:
         return self.candidates[self.starts[row] : self.starts[row + 1]]
 
     def in_order(self) -> "Logged":
-        """Returns the log in order of time; decisions of the same time stay in theirs."""
+        """Returns the log in order of time; decisions of the same time stay in theirs, and a slate stays whole."""
+        if self.slates is not None:
+            return self.take(self._slate_order(self.slates))
         return self if self.times is None else self.take(np.argsort(self.times, kind="stable"))
+
+    def _slate_order(self, slates: Index) -> Index:
+        """Returns the rows by the time at which their slate begins, then slate by slate."""
+        _, first, codes = np.unique(slates, return_index=True, return_inverse=True)
+        begins = np.zeros(len(first))
+        if self.times is not None:
+            begins = np.full(len(first), np.inf)
+            np.minimum.at(begins, codes, self.times)
+        return np.lexsort((np.arange(len(self)), first[codes], begins[codes]))
+
+    @property
+    def slate_starts(self) -> Index:
+        """Where slates start, if each is whole as `in_order` has them; every row, where decisions stand alone."""
+        if self.slates is None:
+            return np.arange(len(self))
+        return np.concatenate([[0], np.flatnonzero(np.diff(self.slates)) + 1])
 
     def take(self, rows: Index) -> "Logged":
         """Returns these decisions, in this order."""
@@ -98,7 +133,7 @@ class Logged:
         parts: dict[str, Any] = {"starts": starts}
         for each in (column for column in fields(self) if column.init and column.name != "starts"):
             values = getattr(self, each.name)
-            parts[each.name] = None if values is None else values[flat if each.name in PER_CANDIDATE else rows]
+            parts[each.name] = None if values is None else values.take(flat if each.name in PER_CANDIDATE else rows)
         return Logged(**parts)
 
 
@@ -113,8 +148,8 @@ def _check_lengths(log: Logged) -> None:
     """Raises if the columns do not belong together, or a decision had no candidate."""
     n = len(log.users)
     lengths = {name: len(getattr(log, name)) for name in ONE_EACH} | {"starts": len(log.starts) - 1}
-    if log.times is not None:
-        lengths["times"] = len(log.times)
+    given = {"times": log.times, "contexts": log.contexts, "slates": log.slates, "shown_at": log.shown_at}
+    lengths |= {name: len(values) for name, values in given.items() if values is not None}
     if not n:
         raise InputError("the log is empty", "there is at least one decision", "Pass one with decisions")
     for name, length in lengths.items():
@@ -159,13 +194,15 @@ def _places(log: Logged) -> Index:
 
 def _check_numbers(log: Logged) -> None:
     """Raises at the first reward, propensity or time that is none."""
-    rewards, propensities, times = log.rewards, log.propensities, log.times
+    rewards, propensities, times, places = log.rewards, log.propensities, log.times, log.shown_at
     odd = ~(np.abs(rewards) <= LARGEST_REWARD)
     check_rows(odd, RewardError, lambda row: f"the reward is {rewards[row]}", REWARD_RULE)
     odd = ~((propensities >= LEAST_PROPENSITY) & (propensities <= 1))
     check_rows(odd, ParameterError, lambda row: f"the propensity is {propensities[row]}", PROPENSITY_RULE)
     if times is not None:
         check_rows(~np.isfinite(times), ParameterError, lambda row: f"the time is {times[row]}", "it is a number")
+    if places is not None:
+        check_rows(places < 1, ParameterError, lambda row: f"the place is {places[row]}", "places are counted from 1")
     if log.chances is not None:
         _check_chances(log, log.chances)
 

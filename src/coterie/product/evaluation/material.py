@@ -1,18 +1,22 @@
 """What policies are judged on: the decisions of a log in tables, or of a bandit's journal."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from coterie.contracts import Array, Index
-from coterie.errors import InputError, counted
+from coterie.errors import InputError, counted, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
+from coterie.logs.contexts import Contexts
 from coterie.logs.log import Events, Log, Ragged
+from coterie.logs.slates import candidates_left, in_slates, slate_order
+from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
 from coterie.product.evaluation.logged import Logged
@@ -51,14 +55,18 @@ def without_edges(graph: UserGraph) -> UserGraph:
     return UserGraph.from_matrix(sp.csr_array((graph.n_users, graph.n_users)), users=graph.users)
 
 
-def material_of(log: Log, *, graph: bool = True, most_candidates: int = MOST_CANDIDATES) -> Material:
+def material_of(
+    log: Log, *, graph: bool = True, contexts: bool = True, most_candidates: int = MOST_CANDIDATES
+) -> Material:
     """Returns the decisions of a log, its graph and its arms.
 
-    Candidates that were not logged are all arms. Arms without features have one indicator each.
+    Candidates that were not logged are all arms, but for those that earlier places of a slate show. Arms without
+    features have one indicator each.
 
     Args:
         log: What was read; every event needs its propensity, and if one has a time, all do.
         graph: Whether to keep the edges.
+        contexts: Whether to keep the contexts.
         most_candidates: How many candidates of all events together may be.
 
     Examples:
@@ -70,8 +78,10 @@ def material_of(log: Log, *, graph: bool = True, most_candidates: int = MOST_CAN
         >>> found.logged.shown(0), found.arms.features.tolist()
         (array([0, 1]), [[1.0, 0.0], [0.0, 1.0]])
     """
-    events = log.events
-    starts, candidates = _candidates(events.candidates, len(events), len(log.arm_ids), most_candidates)
+    events = log.events if contexts else replace(log.events, context=None)
+    log = replace(log, events=events)
+    shown = candidates_left(events, len(log.arm_ids))
+    starts, candidates = _candidates(shown, len(events), len(log.arm_ids), most_candidates)
     logged = Logged(
         users=events.user.astype(np.intp),
         starts=starts,
@@ -82,7 +92,12 @@ def material_of(log: Log, *, graph: bool = True, most_candidates: int = MOST_CAN
         times=_whole(
             events, "time", "all have one, or none has", "Fill it in, or drop the column: rows are then in order"
         ),
+        contexts=events.context,
+        slates=None if events.slate is None else in_slates(events).astype(np.intp),
+        shown_at=None if events.place is None else np.maximum(events.place, 1).astype(np.intp),
     )
+    if events.slate is not None:
+        logged = logged.take(slate_order(events))
     people = log.graph if graph else without_edges(log.graph)
     return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
 
@@ -130,6 +145,8 @@ def _pool(log: Log) -> ArmPool:
         problem = f"the {len(log.arms)} arms have no features"
         rule = f"up to {MOST_INDICATORS} arms without features have an indicator each"
         raise InputError(problem, rule, "Give the table arms columns of features")
+    if log.events.context is not None:
+        return ArmPool.without_features(log.arms)
     return ArmPool(np.eye(len(log.arms)), ids=log.arms)
 
 
@@ -139,6 +156,15 @@ def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
     unlogged = len(events) if events.candidates is None else int((events.candidates.lengths == 0).sum())
     if unlogged:
         yield f"Candidates were not logged in {unlogged} of {len(events)} decisions: all {len(log.arm_ids)} arms are."
+    if (context := events.context) is not None:
+        names = f"{listed(context.columns, 9)}"
+        yield f"The contexts ({names}) are shown to auto-* policies of likelihood gaussian; others do without."
+    if events.slate is not None:
+        in_some, slates = events.slate[events.slate >= 0], np.unique(events.slate[events.slate >= 0])
+        yield (
+            f"{len(in_some)} decisions are the places of {counted(len(slates), 'slate')}: each is judged among the "
+            "candidates that earlier places left."
+        )
     if not isinstance(log.arms, ArmPool):
         yield "The arms have no features: each has an indicator of its own."
     if with_graph and not log.graph.n_edges:
@@ -147,7 +173,7 @@ def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
         yield "There are no times: the rows are taken to be in order."
 
 
-def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) -> Material:
+def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True, contexts: bool = True) -> Material:
     """Returns the rewarded decisions of a bandit since it was saved, with the propensities of all candidates.
 
     Graph and arms are those that the bandit has at the end of the journal. Takes as long as the decisions took, and
@@ -157,6 +183,7 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) ->
         snapshot: A file that `Bandit.save` wrote before the decisions.
         journal: The file that was given to the bandit as `journal`.
         graph: Whether to keep the edges.
+        contexts: Whether to keep the contexts.
     """
     lines, clock = JournalLines(journal), Steady(lambda: inf, stands=True)
     rewards, bandit = lines.rewards(), load_bandit(snapshot, clock=clock)
@@ -165,6 +192,7 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) ->
     if not kept:
         rule = "a policy is judged by decisions and what came of them"
         raise InputError(f"{str(journal)!r} has no rewarded decision since the snapshot", rule, "Use an earlier one")
+    _check_pool(bandit, kept)
     logged = Logged.of(
         [bandit.graph.index_of(each.user) for each, _ in kept],
         [[bandit.arms.index_of(arm) for arm in chances] for _, chances in kept],
@@ -173,8 +201,30 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True) ->
         [chances[each.arm] for each, chances in kept],
         chances=[list(chances.values()) for _, chances in kept],
     )
+    schema = bandit.context_schema
+    if contexts and schema is not None and schema.fields:
+        given = lines.contexts()
+        logged = replace(logged, contexts=Contexts.of([given.get(each.id) for each, _ in kept], schema))
+    ranked = lines.ranked()
+    if any(each.id in ranked for each, _ in kept):
+        slates, places = zip(*(ranked.get(each.id, (each.id, 1)) for each, _ in kept), strict=True)
+        logged = replace(logged, slates=np.array(slates, dtype=np.intp), shown_at=np.array(places, dtype=np.intp))
     people = bandit.graph if graph else without_edges(bandit.graph)
     return Material(logged, people, bandit.arms, tuple(_notes_of_journal(bandit, len(rewards), len(made), len(kept))))
+
+
+def _check_pool(bandit: Bandit, kept: Iterable[tuple[Decision, Mapping[Any, float]]]) -> None:
+    """Raises if a candidate is known by features that came with its request alone."""
+    policy = bandit._learned.policy
+    rule, remedy = "candidates are arms of the pool, with the features that they have there", "Log tables instead"
+    if isinstance(policy, ContextPolicy) and policy.inputs.request_features:
+        named = listed(policy.inputs.request_features, 9)
+        raise InputError(f"each request gives {named} of its candidates", rule, remedy)
+    for decision, chances in kept:
+        guests = [arm for arm in chances if arm not in bandit.arms.index]
+        if guests:
+            problem = f"decision {decision.id} has the candidate {guests[0]!r}, which the pool does not have"
+            raise InputError(problem, rule, "Decide with keep=True")
 
 
 def _chances(decision: Decision) -> dict[object, float]:

@@ -12,6 +12,7 @@ from coterie.errors.checks import check_whole
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.policies import Policy
+from coterie.policies.factory.recipes import RECIPES
 from coterie.product.bandit_checks import check_all_binary
 from coterie.product.evaluation.estimators import ESTIMATORS, Terms, accepted
 from coterie.product.evaluation.logged import Logged, check_rows
@@ -121,9 +122,61 @@ def fitted(policy: Policy, log: Logged, offset: float = 0.0) -> Policy:
         users = [policy.graph.user_at(row) for row in log.users.tolist()]
         policy.update_many(users, [policy.arms.ids[row] for row in log.arms.tolist()], rewards.tolist())
         return policy
-    events = RewardEvents.of(log.users, log.arms, rewards)
+    events = RewardEvents.of(log.users, log.arms, rewards, _inputs(policy, log))
     policy.relearn(events.history(np.ones(len(log)), policy.model))
     return policy
+
+
+def _inputs(policy: Policy, log: Logged) -> Iterator[Array]:
+    """Yields each chosen arm in its context, as the model knows it; nothing where it knows no contexts."""
+    if policy.has_inputs:
+        for row, arm in enumerate(log.arms.tolist()):
+            yield known_arms(policy, log, row, [arm], learn=True)[0]
+
+
+def known_arms(policy: Policy, log: Logged, row: int, arms: Any, *, learn: bool = False) -> Any:
+    """Returns arms as the model of a policy knows them in one decision: in its context, at its place of a slate.
+
+    Args:
+        policy: Whose model.
+        log: The decisions.
+        row: Which of them.
+        arms: Rows of the pool.
+        learn: Whether categories that are new are learned.
+    """
+    known = policy.in_context(arms, context_of(policy, log, row), learn=learn)
+    return policy.at_place(known, place_of(log, row))
+
+
+def place_of(log: Logged, row: int) -> int:
+    """Returns the place of a slate at which a decision was shown, from 1."""
+    return 1 if log.shown_at is None else int(log.shown_at[row])
+
+
+def context_of(policy: Policy, log: Logged, row: int) -> Any:
+    """Returns the context of a decision, for a policy that takes contexts; None for others."""
+    return log.contexts[row] if log.contexts is not None and policy.takes_contexts else None
+
+
+def _moments(policy: Policy, log: Logged) -> Index:
+    """Returns a number for each decision, the same where context and place say the same to a policy."""
+    moments = np.zeros(len(log), dtype=np.intp)
+    if log.contexts is not None and policy.takes_contexts:
+        moments = log.contexts.codes()
+    if log.shown_at is not None and policy.has_places:
+        moments = moments * (int(log.shown_at.max()) + 1) + log.shown_at
+    return moments
+
+
+def options_of(name: str, given: Mapping[str, Any], log: Logged) -> dict[str, Any]:
+    """Returns what a policy is made with: those that can learn from contexts are told what the log's hold.
+
+    A `context_schema` among the options takes precedence; None means that the policy is shown no contexts.
+    """
+    learns = name in RECIPES and RECIPES[name].auto and given.get("likelihood", "gaussian") == "gaussian"
+    if log.contexts is None or not learns:
+        return dict(given)
+    return {"context_schema": log.contexts.schema, **given}
 
 
 def choice_probabilities(
@@ -137,20 +190,20 @@ def choice_probabilities(
 ) -> Array:
     """Returns with which probability a policy that learns no more chooses each candidate, as `log.candidates`.
 
-    The same user among the same candidates is asked once, as long as no more than `cached` numbers are kept. Joint
-    Thompson sampling is simulated.
+    The same user among the same candidates in the same context is asked once, as long as no more than `cached` numbers
+    are kept. Joint Thompson sampling is simulated.
     """
     check_freezable(policy)
-    rng, known = np.random.default_rng([seed, 3]), dict[tuple[int, bytes], Array]()
-    out, held = np.empty(len(log.candidates)), 0
+    rng, known = np.random.default_rng([seed, 3]), dict[tuple[int, int, bytes], Array]()
+    out, held, moments = np.empty(len(log.candidates)), 0, _moments(policy, log).tolist()
     for row, user in enumerate(log.users.tolist()):
         if row % EVERY == 0:
             progress(f"{label}: is asked", row, len(log))
         shown = log.shown(row)
-        key = user, shown.tobytes()
+        key = user, moments[row], shown.tobytes()
         found = known.get(key)
         if found is None:
-            found = _probabilities(policy, user, shown, rng)
+            found = _probabilities(policy, user, known_arms(policy, log, row, shown), rng)
             if held < cached:
                 known[key] = found
                 held += 2 * len(shown)
@@ -158,19 +211,21 @@ def choice_probabilities(
     return out
 
 
-def _probabilities(policy: Policy, user: int, shown: Index, rng: np.random.Generator) -> Array:
-    found = policy.propensities(user, shown, rng=rng)
+def _probabilities(policy: Policy, user: int, arms: Any, rng: np.random.Generator) -> Array:
+    found = policy.propensities(user, arms, rng=rng)
     assert found is not None, "checked by check_freezable"
     return found.probabilities
 
 
 def predictions(policy: Policy, log: Logged, offset: float = 0.0) -> Array:
     """Returns the mean that a policy believes of each candidate, plus an offset, as `log.candidates`."""
-    assert policy.arms is not None
-    out, of_user, ids = np.empty(len(log.candidates)), np.repeat(log.users, log.sizes), policy.arms.ids
-    for user, at in _groups(of_user):
+    moments = _moments(policy, log)
+    asked = log.users * (int(moments.max()) + 1) + moments
+    rows, out = np.repeat(np.arange(len(log)), log.sizes), np.empty(len(log.candidates))
+    for at in _groups(asked[rows]):
+        row = int(rows[at[0]])
         shown, back = np.unique(log.candidates[at], return_inverse=True)
-        mean, _ = policy.predict(policy.graph.user_at(user), [ids[row] for row in shown.tolist()])
+        mean, _ = policy.predict_rows(int(log.users[row]), known_arms(policy, log, row, shown))
         out[at] = mean[back]
     return out + offset
 
@@ -188,21 +243,38 @@ def replay_learning(
 
     A decision counts if the policy chooses what the logger chose, and then with probability (smallest propensity of
     the log) / (its propensity): so every decision counts with the same probability, and the rewards are those of a
-    run of the policy. With a uniform logger and equally many candidates all agreements count.
+    run of the policy. With a uniform logger and equally many candidates all agreements count. Rewards of a slate are
+    learned after its last place.
     """
     assert policy.arms is not None
-    counts = np.zeros(len(log), dtype=bool)
+    counts, waiting = np.zeros(len(log), dtype=bool), []
+    ends = {*(log.slate_starts - 1).tolist(), len(log) - 1}
     coins = np.random.default_rng([seed, 1]).random(len(log)) * log.propensities < log.propensities.min()
     ids, users, arms, rewards = policy.arms.ids, log.users.tolist(), log.arms.tolist(), (log.rewards - offset).tolist()
     for row in range(len(log)):
         if row % EVERY == 0:
             progress(f"{label}: is replayed", row, len(log))
-        user, arm = policy.graph.user_at(users[row]), ids[arms[row]]
-        choice = policy.select(user, [ids[each] for each in log.shown(row).tolist()])
-        if coins[row] and choice.arm == arm:
-            policy.update(user, arm, rewards[row])
+        user, arm, context = policy.graph.user_at(users[row]), ids[arms[row]], context_of(policy, log, row)
+        chosen = _choice(policy, log, row)
+        if coins[row] and chosen == arm:
+            waiting.append((user, arm, rewards[row], context, place_of(log, row)))
             counts[row] = True
+        if row in ends:
+            for *learned, context, place in waiting:
+                policy.update(*learned, context=context, place=place)
+            waiting = []
     return accepted(log, counts)
+
+
+def _choice(policy: Policy, log: Logged, row: int) -> Any:
+    """Returns what a policy chooses in a decision, which counts as one of its own."""
+    assert policy.arms is not None
+    shown, ids = log.shown(row), policy.arms.ids
+    if not policy.has_places:
+        user, context = policy.graph.user_at(int(log.users[row])), context_of(policy, log, row)
+        return policy.select(user, [ids[each] for each in shown.tolist()], context=context).arm
+    found = policy.consider_rows(int(log.users[row]), known_arms(policy, log, row, shown, learn=True))
+    return ids[shown[found.best]]
 
 
 def check_freezable(policy: Policy) -> None:
@@ -212,8 +284,7 @@ def check_freezable(policy: Policy) -> None:
         raise ParameterError(f"policy is {policy.name!r}", rule, remedy)
 
 
-def _groups(users: Index) -> Iterator[tuple[int, Any]]:
-    """Yields each user with the places where they are."""
-    order = np.argsort(users, kind="stable")
-    for places in np.split(order, np.flatnonzero(np.diff(users[order])) + 1):
-        yield int(users[places[0]]), places
+def _groups(keys: Index) -> Iterator[Index]:
+    """Yields the places where a key is, key by key."""
+    order = np.argsort(keys, kind="stable")
+    yield from np.split(order, np.flatnonzero(np.diff(keys[order])) + 1)

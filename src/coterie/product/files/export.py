@@ -14,7 +14,7 @@ from coterie.errors import SavedFileError
 from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import not_written, sync_folder
-from coterie.product.files.checked.schema import ARRAYS, INPUT_ARRAYS
+from coterie.product.files.checked.schema import ARRAYS, EXAMINED_ARRAYS, INPUT_ARRAYS
 from coterie.product.files.saving import parts_as_saved
 
 STATE_FILE, ARRAYS_FILE = "state.json", "arrays.npz"
@@ -26,7 +26,8 @@ def export_bandit(bandit: Bandit, folder: Path, *, largest_table: int = LARGEST_
 
     The arrays are one archive and not a file each, so that they cannot be parted from each other, and numpy opens it
     by name without reading what is not asked for. Means and stds are left out where more pairs than `largest_table`
-    have one.
+    have one, and where they depend on a context. The rows of `event_inputs` are arms in their contexts: of a context,
+    numbers and flags come first, then codes of categories, from 1 in the order of `context_schema`.
     """
     if folder.exists() or folder.is_symlink():
         raise _in_the_way(folder)
@@ -74,7 +75,7 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
     state = {"coterie": VERSION, "counts": counts, **plain, **inputs, "belief_is_exported": bool(belief)}
-    names = [*ARRAYS, *(name for name in INPUT_ARRAYS if name in arrays)]
+    names = [name for name in (*ARRAYS, *INPUT_ARRAYS, *EXAMINED_ARRAYS) if name in arrays]
     return state, {name: arrays[name] for name in names} | belief
 
 

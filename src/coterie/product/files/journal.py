@@ -43,6 +43,7 @@ TAKES_ARMS = frozenset({"add_arms", "update_features"})
 AS_JSON = json.JSONEncoder(separators=(",", ":")).encode
 LISTS = {
     "decide": ("candidates",),
+    "rank": ("candidates",),
     "decide_many": ("users", "candidates", "contexts"),
     "learn_many": ("users", "arms", "contexts"),
     "retire_arms": ("arms",),
@@ -242,7 +243,7 @@ def versions() -> dict[str, str]:
 
 def decisions_in(given: Any) -> list[Decision]:
     """Returns the decisions among what a change returned."""
-    together = given if isinstance(given, list) else [given]
+    together = given if isinstance(given, list | tuple) else [given]
     return [each for each in together if isinstance(each, Decision)]
 
 

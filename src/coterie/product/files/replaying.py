@@ -133,6 +133,24 @@ class JournalLines:
                 found |= zip(given["decisions"], given["rewards"], strict=True)
         return found
 
+    def contexts(self) -> dict[int, Any]:
+        """Returns the context in which each decision was made, for those that have one."""
+        found: dict[int, Any] = {}
+        for line in self._parsed():
+            given, first = line.get("with", {}), line.get("decisions", 0)
+            context = read(given.get("context"))
+            if line.get("call") == "decide_many" and given.get("contexts") is not None:
+                found |= enumerate(read(given["contexts"]), start=first)
+            elif context is not None:
+                found |= dict.fromkeys(range(first, first + len(line.get("gave", ()))), context)
+        return found
+
+    def ranked(self) -> dict[int, tuple[int, int]]:
+        """Returns slate and place of each decision that is of one: the id of the slate, and the place from 1."""
+        lines = (line for line in self._parsed() if line.get("call") == "rank")
+        firsts = ((line["decisions"], len(line.get("gave", ()))) for line in lines)
+        return {first + place: (first, place + 1) for first, k in firsts for place in range(k)}
+
     def _start(self, mark: list[Any] | None) -> int:
         """Returns the first change after a bandit was saved with this mark."""
         if mark is not None and mark[0] == self.name:

@@ -72,6 +72,9 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "pending_made_at": np.array([p.made_at for _, p in parts["pending"]], dtype=np.float64),
         "settled": np.array(parts["settled"], dtype=np.int64).reshape(-1, 2),
     }
+    if isinstance(parts["settings"]["places"], list):
+        arrays["event_examined"] = np.array(parts["events"].examined, dtype=np.float64)
+        arrays["pending_examined"] = np.array([p.examined for _, p in parts["pending"]], dtype=np.float64)
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
     policy, events = bandit._learned.policy, parts["events"]
     if isinstance(policy, ContextPolicy):

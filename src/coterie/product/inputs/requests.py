@@ -66,8 +66,7 @@ class Requests:
             context: In which they are shown.
             keep: Whether arms that are new join the pool.
         """
-        if context is not None and (self._inputs is None or not self._inputs.schema.fields):
-            self._learn_schema(context)
+        self.see(context)
         self._n_read += 1
         if isinstance(candidates, Mapping):
             return self._of_mapping(candidates, context, keep=keep)
@@ -77,6 +76,11 @@ class Requests:
             return Shown(rows, ids, rows)
         row, self._inputs = self._inputs.encoded(context)
         return Shown(self._inputs.rows(self._inputs.of_arms(rows), row), ids, rows)
+
+    def see(self, context: Any) -> None:
+        """Learns from the first context what contexts hold, where nobody has said; raises if it is too late."""
+        if context is not None and (self._inputs is None or not self._inputs.schema.fields):
+            self._learn_schema(context)
 
     def take(self, change: Callable[..., None]) -> None:
         """Lets the bandit know what was new: what contexts hold, their categories, and arms that stay.

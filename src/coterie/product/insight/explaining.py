@@ -115,9 +115,11 @@ def contributions(
     in proportion to their own weights. O(k^3) for k distinct pairs; on `sparse` a local solve, so within its error.
     """
     users, arms, rows = _distinct_pairs(events)
+    rewards, precision = events.observed()
+    weights = weights * precision
     counts = np.asarray(np.bincount(rows, weights=weights, minlength=len(users)), dtype=np.float64)
     shares = np.divide(weights, counts[rows], out=np.zeros_like(weights), where=counts[rows] > 0)
-    values = np.array(events.rewards) - level
+    values = rewards - level
     means = np.bincount(rows, weights=shares * values, minlength=len(users))
     pair_weights, own = model.reward_weights(user, arm, users, arms, counts)
     return pair_weights[rows] * shares * values, float(own @ means)

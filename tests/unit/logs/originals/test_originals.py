@@ -141,6 +141,21 @@ def test_open_bandit_has_propensities_times_and_no_edges(tmp_path: Path) -> None
     assert first.left_out == {"choices for other positions": 2, "columns of user-item affinities": 2}
 
 
+def test_open_bandit_has_user_features_as_contexts_if_asked(tmp_path: Path) -> None:
+    folder = tiny_open_bandit(tmp_path / "original")
+    plain = load_open_bandit(folder).events
+    assert (plain.context, plain.place, plain.slate) == (None, None, None)
+    log = load_open_bandit(folder, users="one", contexts=True)
+    assert log.events.context is not None
+    assert log.events.place is not None
+    assert log.events.context[1] == dict(zip((f"user_feature_{i}" for i in range(4)), "abce", strict=True))
+    assert log.events.place.tolist() == [1, 3, 1, 2]
+    write_log(log, tmp_path / "written")
+    again = read_log(tmp_path / "written").events
+    assert again.context is not None
+    assert [again.context[row] for row in range(4)] == [log.events.context[row] for row in range(4)]
+
+
 def test_open_bandit_is_found_in_its_own_folders(tmp_path: Path) -> None:
     folder = tiny_open_bandit(tmp_path)
     (folder / "random" / "all").mkdir(parents=True)

@@ -53,6 +53,24 @@ def test_the_files_hold_what_the_bandit_holds(tmp_path: Path, options: dict[str,
         assert list(zip(arrays["belief_mean"][row], arrays["belief_std"][row], strict=True)) == list(believed.values())
 
 
+def test_rewards_are_exported_with_their_contexts(tmp_path: Path) -> None:
+    graph, schema = ct.UserGraph.from_edges([("ana", "bo")]), {"hour": "number", "device": "category"}
+    bandit = ct.Bandit(graph=graph, arms=["a", "b"], context_schema=schema, places=[1.0, 0.5])
+    bandit.learn("ana", "b", 1.0, {"hour": 9, "device": "tv"})
+    bandit.rank("bo", k=2, context={"hour": 21, "device": "phone"})
+    bandit.export(tmp_path / "plain")
+    state, arrays = read(tmp_path / "plain")
+    assert arrays["event_inputs"].tolist() == [[1.0, 9.0, 1.0]]
+    assert arrays["pending_inputs"][:, 1:].tolist() == [[21.0, 2.0]] * 2
+    assert arrays["pending_examined"].tolist() == [1.0, 0.5]
+    assert [field["categories"] for field in state["inputs"]["schema"]["fields"]] == [[], ["tv", "phone"]]
+    assert state["inputs"]["has_features"] is False
+    assert state["belief_is_exported"] is False
+    users = ct.Bandit(graph=graph, arms=["a", "b"], users={"ana": {"age": 20}, "bo": {"age": 30}})
+    users.export(tmp_path / "users")
+    assert read(tmp_path / "users")[1]["belief_mean"].shape == (2, 2)
+
+
 def test_a_large_table_of_beliefs_is_left_out(tmp_path: Path) -> None:
     export_bandit(make(), tmp_path / "plain", largest_table=11)
     state, arrays = read(tmp_path / "plain")

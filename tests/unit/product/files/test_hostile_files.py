@@ -50,12 +50,13 @@ CASES: dict[str, dict[str, Any]] = {
     "hallucinate": {"policy": "lk-gp-ts", "pending": "hallucinate"},
     "expiring": {"expire_after": 1e6},
     "journal": {"journal": "journal"},
+    "places": {"policy": "auto-ucb", "places": [1.0, 0.5], "wait_for_fits": True},
 }
 # One change here makes another bandit, which could have been saved as well, or changes only when work is done.
 MAY_CHANGE = [
     r"settings/.*",  # another policy, seed, limit or width, as far as the belief could be one of it
     r"(users|arms|retired|feature_names|journal)(/.*)?",  # other names
-    r"pending|pending_made_at|settled|learned_at_once",  # other decisions, another past
+    r"pending|pending_made_at|pending_examined|settled|learned_at_once",  # other decisions, another past
     r"belief/(refused|n_refused|model/reason|fits|settled_at|moved)(/.*)?",  # what is told, and when sites are settled
     r"belief/.*/largest",  # how large rewards ever were, which ties go by
     r"belief/(model|doubt)/certified",
@@ -75,7 +76,8 @@ def made(name: str, folder: Path) -> Bandit:
     graph = ct.UserGraph.from_edges([("ana", "bo"), ("bo", 7, 0.5)], users=["ana", "bo", 7, "dee"])
     bandit, rng = Bandit(graph=graph, arms=ARMS, seed=3, **options), np.random.default_rng(1)
     for number in range(40):
-        decision = bandit.decide(graph.users[int(rng.integers(4))])
+        user = graph.users[int(rng.integers(4))]
+        decision = bandit.rank(user, k=2)[number % 2] if "places" in CASES[name] else bandit.decide(user)
         if number % 5:
             bandit.reward(decision.id, float(rng.integers(2)) if name == "bernoulli" else float(rng.normal()))
     bandit.retire_arms(["c"])

@@ -30,6 +30,8 @@ KINDS: list[dict[str, Any]] = [
     {"policy": "auto-ts", "reward": "binary", "likelihood": "bernoulli"},
     {"policy": "lk-gp-ucb", "expire_after": 5.0, "max_pending": 4},
     {"policy": "lk-gp-ts", "pending": "hallucinate", "expire_after": 5.0},
+    {"policy": "auto-ts", "places": [1.0, 0.6, 0.3], "window": 9},
+    {"policy": "auto-ucb", "places": "learned"},
 ]
 Step = tuple[str, int, float]
 Kept = tuple[Path, Path, list[ct.Decision]]
@@ -89,6 +91,7 @@ class Life:
         calls: dict[str, Callable[[], Any]] = {
             "decide": lambda: bandit.decide(user, None if pick % 2 else (each for each in arms[pick % 3 :])),
             "batch": lambda: bandit.decide_many(iter((user, other)), arms),
+            "rank": lambda: bandit.rank(user, None if pick % 2 else iter(arms[pick % 3 :]), 1 + pick % 3),
             "reward": lambda: bandit.reward(pick % max(len(self.made), 1), value, replace=pick % 3 == 0),
             "learn": lambda: bandit.learn(user, arm, value),
             "read": lambda: (bandit.predict(user), bandit.explain(user, arm), bandit.n_pending),
@@ -107,7 +110,7 @@ class Life:
             given = calls[step]() if step in calls else None
         except CoterieError:
             return
-        if step in ("decide", "batch"):
+        if step in ("decide", "batch", "rank"):
             self.made += decisions_in(given)
 
 
@@ -154,6 +157,7 @@ def test_a_line_is_written_for_what_succeeded_and_nothing_else(tmp_path: Path) -
         lambda: bandit.decide("zoe"),
         lambda: bandit.decide("ana", []),
         lambda: bandit.decide_many(["ana", "zoe"]),
+        lambda: bandit.rank("ana", k=6),
         lambda: bandit.reward(0, 1.0),
         lambda: bandit.learn("ana", "a", float("nan")),
         lambda: bandit.add_user("ana"),

@@ -199,7 +199,7 @@ LATER: dict[str, tuple[Call, str]] = {
     "a number for a category": (decide(context={**NIGHT, "device": 3}), "'device' of the context is 3; it is a cat"),
     "a flag for a number": (decide(context={**NIGHT, "hour": True}), "'hour' of the context is True; it is a num"),
     "a row for names": (decide(context=[21.0, 1.0]), "the context is a list; it maps the names 'hour', 'device'"),
-    "a table": (lambda bandit: bandit.fit([("ana", "tea", 1.0)]), "a fit was asked for, and rewards have contexts"),
+    "a table": (lambda bandit: bandit.fit([("ana", "tea", 1.0)]), "row 0: the context has no 'hour'"),
 }
 
 
@@ -239,7 +239,7 @@ OF_REQUESTS: dict[str, tuple[Call, type[CoterieError], str]] = {
     "a guest's own": (decide({"x": {"price": 1.0}}, {"hour": 1}), ArmError, "not in the pool and has no features"),
     "a reading's": (lambda bandit: bandit.predict("ana", ["tea"], {"hour": 1}), ContextError, "'price'"),
     "an explanation's": (lambda bandit: bandit.explain("ana", "tea", {"hour": 1}), ContextError, "'price'"),
-    "those of all scores": (lambda bandit: bandit.score_all(context={"hour": 1}), ContextError, "'price'"),
+    "those of all scores": (lambda bandit: bandit.score_all(context={"hour": 1}), DimensionError, "'price'"),
     "a reward's": (lambda bandit: bandit.learn("ana", "tea", 1.0, {"hour": 1}), ContextError, "'price'"),
     "those of many": (lambda b: b.decide_many(["ana"], ["tea"], [{"hour": 1}]), ContextError, "'price'"),
 }

@@ -18,9 +18,11 @@ The trend is chosen by the reward that makes more rows than are near, and by eve
 new model beside the decisions, so that its trend follows the rewards at no cost to a call.
 """
 
+from array import array
+from contextlib import suppress
 from functools import partial
 from math import inf, log
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import blas, lapack
@@ -28,11 +30,12 @@ from scipy.linalg import blas, lapack
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
 from coterie.contracts import Array, Index
-from coterie.errors import FactorisationError
-from coterie.kernels.inputs import InputsKernel
+from coterie.errors import FactorisationError, NumericalError
+from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import JointKernel, OnPool
 from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
+from coterie.models.engines.local.recent_rows import RecentRows
 from coterie.models.engines.local.trend import Trend
 from coterie.models.history import GrowingArray, History
 from coterie.models.requirements import require_arms
@@ -42,6 +45,8 @@ LOOKED_AT = 4  # times as many rows, of which those are taken that covary most w
 NEAR_INPUTS = 128  # rows that a decision takes as they are where arms have contexts: hardly one comes twice
 INPUTS_LOOKED_AT = 2048  # rows of which those are taken, where arms have contexts
 FEATURES = 256  # of the trend, at most
+INPUT_FEATURES = 512  # of the trend, at most, where arms have contexts
+RECENT = 4096  # rows whose features are kept where arms have contexts
 BLOCK = 64  # rows of a user that are conditioned on together
 
 
@@ -82,7 +87,7 @@ class LocalModel(ConditionedModel):
         kernel: On a pool of arms.
         noise_var: The noise variance of the rewards.
         near_rows: How many rows a decision takes as they are; by default 64, or 128 where arms have contexts.
-        trend_features: How many features the trend has at most.
+        trend_features: How many features the trend has at most; by default 256, or 512 where arms have contexts.
 
     Examples:
         >>> from coterie.kernels.joint import PoolKernel
@@ -95,7 +100,8 @@ class LocalModel(ConditionedModel):
     engine = "local"
     mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
-    kernel: OnPool | InputsKernel
+    most_recent: ClassVar[int] = RECENT
+    kernel: OnPool | OnInputs
 
     def __init__(
         self,
@@ -103,11 +109,12 @@ class LocalModel(ConditionedModel):
         *,
         noise_var: float = 0.01,
         near_rows: int | None = None,
-        trend_features: int = FEATURES,
+        trend_features: int | None = None,
     ) -> None:
         super().__init__(require_arms(kernel, self.engine), noise_var=noise_var)
-        by_default = NEAR_INPUTS if isinstance(kernel, InputsKernel) else NEAR
-        self.near_rows, self.trend_features = by_default if near_rows is None else near_rows, trend_features
+        near, features = (NEAR_INPUTS, INPUT_FEATURES) if kernel.has_inputs else (NEAR, FEATURES)
+        self.near_rows = near if near_rows is None else near_rows
+        self.trend_features = features if trend_features is None else trend_features
         self._reset()
 
     @property
@@ -115,6 +122,7 @@ class LocalModel(ConditionedModel):
         """Bytes held by the belief."""
         held = (self._users, self._arms, self._counts, self._means)
         trend = 0 if self._trend is None else self._trend.nbytes
+        trend += 0 if self._recent is None else self._recent.nbytes
         return int(sum(each.values.nbytes for each in held) + self._cov.nbytes + self._n_rows.nbytes + trend)
 
     def describe(self) -> str:
@@ -137,9 +145,11 @@ class LocalModel(ConditionedModel):
         self._trend: Trend | None = None
         self._chosen_for = np.zeros(0)  # the counts of the rows that the trend was chosen for
         self._cov, self._mean = np.zeros((0, 0)), np.zeros(0)
-        self._users, self._arms = GrowingArray(np.empty(0, dtype=np.intp)), GrowingArray(self.kernel.no_arms())
+        self._users = GrowingArray(np.empty(0, dtype=np.intp))
+        self._arms = GrowingArray(self.kernel.prepared(self.kernel.no_arms()))
+        self._recent: RecentRows | None = None  # the trend's features of the latest rows, where they are dear
         self._counts, self._means = GrowingArray(np.empty(0)), GrowingArray(np.empty(0))
-        self._rows_of: dict[int, list[int]] = {}
+        self._rows_of: dict[int, array[int]] = {}
         self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
 
     def _detach(self) -> None:
@@ -151,8 +161,12 @@ class LocalModel(ConditionedModel):
         self._reset()
         self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
         self._info_gain, self._log_likelihood = self._sums(
-            *(self._choose_trend() if self._users.size > self.near_rows else self._all_together())
+            *(self._choose_trend() if self._has_many_rows() else self._all_together())
         )
+
+    def _has_many_rows(self) -> bool:
+        """Returns whether there are more rows than are near, or of more users."""
+        return self._users.size > self.near_rows or len(self._rows_of) > self.kernel.most_together
 
     def _sums(self, log_det: float, quadratic: float) -> tuple[float, float]:
         """Returns information gain and log evidence from those of the rows' means."""
@@ -162,22 +176,23 @@ class LocalModel(ConditionedModel):
         within += float(np.log(counts).sum()) + float(np.sum(history.scatters)) / noise
         return gain, -0.5 * (quadratic + log_det + len(counts) * LOG_2PI + within)
 
-    def _remember(self, users: Index, arms: Index, counts: Array, means: Array) -> None:
+    def _remember(self, users: Index, arms: Any, counts: Array, means: Array) -> None:
         """Adds rows, without conditioning on them."""
-        if len(users) == 0:  # and then nobody knows which form arms have
+        if len(users) == 0:  # an empty history does not say how wide its arms are
             return
         first = self._users.size
-        for held, rows in ((self._users, users), (self._arms, arms), (self._counts, counts), (self._means, means)):
+        ready = self.kernel.prepared(arms)
+        for held, rows in ((self._users, users), (self._arms, ready), (self._counts, counts), (self._means, means)):
             held.extend(rows)
         for row, user in enumerate(users.tolist(), start=first):
-            self._rows_of.setdefault(user, []).append(row)
+            self._rows_of.setdefault(user, array("q")).append(row)
         self._n_rows += np.bincount(users, minlength=len(self._n_rows))
 
     def _all_together(self) -> tuple[float, float]:
         """Returns the log determinant of all rows' covariance, noise included, and y' S^-1 y: one block of all rows."""
         if self._users.size == 0:
             return 0.0, 0.0
-        users, arms = self._users.values, self._arms.values
+        users, arms = self.history.user_array(), self.history.arm_array()
         cov = self.kernel.cross(users, arms, users, arms)
         cov[np.diag_indices_from(cov)] += self.noise_var / self._counts.values
         factor = cholesky(cov, self.jitter)
@@ -209,23 +224,53 @@ class LocalModel(ConditionedModel):
         """Takes the trend that suits the first rows, with these counts."""
         users, arms = self._users.values, self._arms.values
         first = slice(len(counts))
-        self._trend = Trend.chosen(self.kernel, users[first], arms[first], counts, self.trend_features)
+        self._trend = trend = Trend.chosen(self.kernel, users[first], arms[first], counts, self.trend_features)
         self._chosen_for = counts
+        if self.kernel.has_inputs:
+            self._recent = RecentRows(trend.size, self.most_recent)
+            for start in range(0, len(counts), BLOCK):  # so many at a time, since a product's rounding goes by its size
+                rows = slice(start, min(start + BLOCK, len(counts)))
+                self._recent.extend(self._features(users[rows], arms[rows]))
+            self._follow_rows()
+
+    def _follow_rows(self) -> None:
+        """Computes the trend's features of rows that have come since, one by one, as they do."""
+        if self._recent is not None:
+            for row in range(self._recent.n_rows, self._users.size):
+                arm = self._arms.values[row : row + 1]
+                self._recent.extend(self._features(int(self._users.values[row]), arm))
 
     def _features(self, users: Any, arms: Any) -> Array:
-        """Returns the trend's features of pairs, a row for each; one user stands for all pairs."""
+        """Returns the trend's features of pairs, a row for each; one user stands for all pairs; arms are prepared."""
         trend = self._trend
         assert trend is not None
-        modes = trend.arm_modes
-        of_arms = self.kernel.arm_cross(arms, trend.inducing) @ trend.arm_map if modes is None else modes.take(arms, 0)
+        modes, kernel = trend.arm_modes, self.kernel
+        of_arms = kernel.prepared_cross(arms, trend.inducing) @ trend.arm_map if modes is None else modes.take(arms, 0)
         out = of_arms.take(trend.arms, axis=1)
-        shared = len(trend.user_modes) == 1
-        out *= trend.user_modes[0 if shared else users].take(trend.users, axis=-1)
+        out *= self._user_modes(trend, users).take(trend.users, axis=-1)
         return np.asarray(out)
+
+    def _user_modes(self, trend: Trend, users: Any) -> Array:
+        """Returns the modes of users, or of one."""
+        if trend.user_modes is None:
+            shared = self.kernel.shared_features(users)
+            assert shared is not None
+            assert trend.user_map is not None
+            return np.asarray(shared @ trend.user_map)
+        return np.asarray(trend.user_modes[0 if len(trend.user_modes) == 1 else users])
 
     def _features_of(self, rows: Index) -> Array:
         """Returns the trend's features of some rows."""
-        return self._features(self._users.values.take(rows), self._arms.values.take(rows, axis=0))
+        recent = self._recent
+        if recent is None:
+            return self._features(self._users.values.take(rows), self._arms.values.take(rows, axis=0))
+        old = rows < recent.first
+        if not old.any():
+            return recent.take(rows)
+        out = np.empty((len(rows), recent.width))
+        out[~old] = recent.take(rows[~old])
+        out[old] = self._features(self._users.values.take(rows[old]), self._arms.values.take(rows[old], axis=0))
+        return out
 
     def _blocks(self) -> list[Index]:
         """Returns the rows of each block: a user's rows in the order they came, so many at a time."""
@@ -245,7 +290,7 @@ class LocalModel(ConditionedModel):
     def _residual_factor(self, user: int, rows: Index, at: Array) -> Array:
         """Returns the factor of the residual's covariance of one user's rows, noise included."""
         arms = self._arms.values[rows]
-        cov = self.kernel.arm_cross(arms, arms)
+        cov = self.kernel.prepared_cross(arms, arms)
         cov *= self.kernel.user_variance(user)
         cov -= at @ at.T
         scale = float(cov.diagonal().mean()) + self.noise_var
@@ -269,8 +314,11 @@ class LocalModel(ConditionedModel):
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
         self._follow_history(user, arm, known)
-        if self._trend is None and self._users.size > self.near_rows:
+        if self._trend is None and self._has_many_rows():
             self._take(self._fresh())  # or raises: a belief with a trend is another belief
+        elif self._trend is None and not self.kernel.has_user_cov:  # a neighbourhood does not know all rows
+            with suppress(NumericalError):
+                self._info_gain, self._log_likelihood = self._sums(*self._all_together())
 
     def _follow_history(self, user: int, arm: Any, known: int | None) -> None:
         """Takes over the row that has just changed."""
@@ -281,15 +329,16 @@ class LocalModel(ConditionedModel):
             )
             return
         row = self._users.size
+        self._arms.extend(self.kernel.prepared(np.array([arm])))
         for held, value in (
             (self._users, user),
-            (self._arms, arm),
             (self._counts, self.history.counts[-1]),
             (self._means, self.history.means[-1]),
         ):
             held.extend(np.array([value]))
-        self._rows_of.setdefault(user, []).append(row)
+        self._rows_of.setdefault(user, array("q")).append(row)
         self._n_rows[user] += 1
+        self._follow_rows()
 
     def _condition_on(self, user: int, arm: Any, reward: float, noise: float) -> tuple[float, float]:
         """Conditions the trend on a reward; returns its predictive variance, noise included, and its innovation.
@@ -300,14 +349,13 @@ class LocalModel(ConditionedModel):
         if self._trend is None:
             mean, std = self.peek(user, one)
             return float(std[0]) ** 2 + noise, reward - float(mean[0])
+        kernel, one = self.kernel, self.kernel.prepared(one)
         at = self._features(user, one)[0]
-        variance = self.kernel.user_variance(user) * float(self.kernel.arm_diag(one)[0]) - float(at @ at)
+        variance = kernel.user_variance(user) * float(kernel.prepared_diag(one)[0]) - float(at @ at)
         rows, innovation = self._block_of(user, arm), reward
         if len(rows):
             known = self._features_of(rows)
-            cross = (
-                self.kernel.user_variance(user) * self.kernel.arm_cross(self._arms.values[rows], one)[:, 0] - known @ at
-            )
+            cross = kernel.user_variance(user) * kernel.prepared_cross(self._arms.values[rows], one)[:, 0] - known @ at
             factor = self._residual_factor(user, rows, known)
             both = solve_lower(factor, np.column_stack([cross, self._means.values[rows]]))
             weights = solve_lower(factor, np.eye(len(rows))).T @ both[:, 0]
@@ -328,7 +376,7 @@ class LocalModel(ConditionedModel):
 
     def _block_of(self, user: int, arm: Any) -> Index:
         """Returns the rows of the block that a pair belongs to: where it is already, or the user's last, with room."""
-        rows, known = self._rows_of.get(user, []), self.history.rows.get(self.kernel.key(user, arm))
+        rows, known = self._rows_of.get(user, array("q")), self.history.rows.get(self.kernel.key(user, arm))
         place = len(rows) if known is None else rows.index(known)
         first = place // BLOCK * BLOCK
         return np.array(rows[first : first + BLOCK], dtype=np.intp)
@@ -358,13 +406,14 @@ class LocalModel(ConditionedModel):
 
     def _near(self, user: int, arms: Any, *, jointly: bool) -> _Near:
         """Returns what the rows near a user say of some of their arms, given the trend's weights."""
-        rows, gram, cross, variance = self._nearest(user, arms)
+        ready = self.kernel.prepared(arms)
+        rows, gram, cross, variance = self._nearest(user, ready)
         trend, n_rows = self._trend, len(rows)
-        at = np.zeros((len(arms), 0)) if trend is None else self._features(user, arms)
+        at = np.zeros((len(arms), 0)) if trend is None else self._features(user, ready)
         if jointly:
-            residual = variance * self.kernel.arm_cross(arms, arms) - at @ at.T
+            residual = variance * self.kernel.prepared_cross(ready, ready) - at @ at.T
         else:
-            residual = variance * self.kernel.arm_diag(arms) - np.einsum("ij,ij->i", at, at)
+            residual = variance * self.kernel.prepared_diag(ready) - np.einsum("ij,ij->i", at, at)
         if n_rows == 0:
             return _Near(at @ self._mean, at, residual)
         values = self._means.values.take(rows)
@@ -386,32 +435,59 @@ class LocalModel(ConditionedModel):
     def _nearest(self, user: int, arms: Any) -> tuple[Index, Array, Array, float]:
         """Returns the rows of a user, then of the users around, that covary most with some of the user's arms.
 
-        With the rows come the prior covariance among them, that with the arms, and the user's variance.
+        With the rows come the prior covariance among them, that with the arms, which are prepared, and the user's
+        variance.
         """
-        has_contexts = isinstance(self.kernel, InputsKernel)
-        most = INPUTS_LOOKED_AT if has_contexts else LOOKED_AT * self.near_rows
-        around = self.kernel.neighbourhood(user, self._n_rows, most)
-        theirs: list[int] = []
-        places: list[int] = []
-        for place, other in enumerate(around.users.tolist()):
-            if len(theirs) >= most:
-                break
-            latest = self._rows_of.get(other, [])[len(theirs) - most :]
-            theirs += latest
-            places += [place] * len(latest)
-        rows, at = np.array(theirs, dtype=np.intp), np.array(places, dtype=np.intp)
-        cross = self.kernel.arm_cross(self._arms.values.take(rows, axis=0), arms)
+        kernel = self.kernel
+        most = INPUTS_LOOKED_AT if kernel.has_inputs else LOOKED_AT * self.near_rows
+        around = kernel.neighbourhood(user, self._n_rows, most, self._rows_of)
+        rows, at = self._looked_at(around.users, most)
+        cross = kernel.prepared_cross(self._arms_of(rows), arms)
         cross *= around.cov.take(at)[:, None]
         if len(rows) > self.near_rows:
-            alike = np.abs(cross).max(axis=1)
-            others_last = np.zeros(len(rows)) if has_contexts else at > 0
-            nearest = np.sort(np.lexsort((-alike, others_last))[: self.near_rows])
+            nearest = self._most_alike(np.abs(cross).max(axis=1), at)
             rows, at, cross = rows[nearest], at[nearest], cross[nearest]
-        who, at = np.unique(at, return_inverse=True)
         near_arms = self._arms.values.take(rows, axis=0)
-        gram = self.kernel.arm_cross(near_arms, near_arms)
-        gram *= around.among(who).take(at, axis=0).take(at, axis=1)
+        gram = kernel.prepared_cross(near_arms, near_arms)
+        if len(around.users) == 1:
+            gram *= around.cov[0]
+        else:
+            who, at = np.unique(at, return_inverse=True)
+            gram *= around.among(who).take(at, axis=0).take(at, axis=1)
         return rows, gram, cross, float(around.cov[0])
+
+    def _arms_of(self, rows: Index) -> Any:
+        """Returns the arms of some rows; those of rows that follow one another are not copied."""
+        if len(rows) and rows[-1] - rows[0] == len(rows) - 1 and bool((np.diff(rows) == 1).all()):
+            return self._arms.values[rows[0] : rows[-1] + 1]
+        return self._arms.values.take(rows, axis=0)
+
+    def _looked_at(self, users: Index, most: int) -> tuple[Index, Index]:
+        """Returns the latest rows of some users, one user after another until there are enough, and whose they are."""
+        kernel = self.kernel
+        if kernel.has_inputs and kernel.has_user_cov and self._users.size <= most:  # all, in the order that they came
+            places = np.full(kernel.n_users, -1)
+            places[users] = np.arange(len(users))
+            at = places.take(self._users.values)
+            found = np.flatnonzero(at >= 0)
+            return found, at[found]
+        rows, lengths, left = array("q"), list[int](), most
+        for user in users.tolist():
+            latest = self._rows_of.get(user)
+            taken = 0 if latest is None else min(len(latest), left)
+            if latest is not None and taken:
+                rows.extend(latest[-taken:])
+            lengths.append(taken)
+            left -= taken
+        return np.array(rows, dtype=np.intp), np.repeat(np.arange(len(users)), lengths)
+
+    def _most_alike(self, alike: Array, at: Index) -> Index:
+        """Returns the places of the rows that are near, in their order; of a pool the user's own come first."""
+        if self.kernel.has_inputs:
+            found = np.argpartition(-alike, self.near_rows)[: self.near_rows]
+        else:
+            found = np.lexsort((-alike, at > 0))[: self.near_rows]
+        return np.sort(found)
 
     # Saving
 

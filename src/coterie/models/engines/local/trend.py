@@ -12,12 +12,13 @@ import numpy as np
 
 from coterie.algebra import JitterLog, cholesky, solve_lower
 from coterie.contracts import Array, Index
-from coterie.kernels.inputs import InputsKernel
+from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import OnPool
 
 MOST_INDUCING = 256  # users, and arms, whose eigenfunctions are computed
 ARMS_A_ROW = 2  # arms whose eigenfunctions are computed, for each row: more are not worth few rows
 MOST_MODES = 96  # of users, and of arms
+MOST_INDUCING_INPUTS = 512
 INPUTS_LOOKED_AT = 1024  # inputs seen, of which inducing ones are chosen
 INDUCING_SHARE = 1e-6  # of the largest variance of an input; where less is left, no more inducing inputs are needed
 LEAST_SHARE = 1e-9  # of the largest eigenvalue; below it a mode is rounding
@@ -30,15 +31,17 @@ class Trend(NamedTuple):
     """Which features pairs have: each is the product of a mode of the users and one of the arms.
 
     Attributes:
-        user_modes: A row for each user; one row where all users have the same.
-        inducing: The arms, or inputs, whose kernel with an arm gives its modes.
+        user_modes: A row for each user; one row where all users have the same; none where they go by `user_map`.
+        user_map: What users' shared features are multiplied by, where no matrix over users is to be had.
+        inducing: The arms, or prepared inputs, whose kernel with an arm gives its modes.
         arm_map: What that kernel is multiplied by.
         arm_modes: A row for each arm, or none where arms are too many.
         users: For each feature, the column of its user mode.
         arms: For each feature, the column of its arm mode.
     """
 
-    user_modes: Array
+    user_modes: Array | None
+    user_map: Array | None
     inducing: Any
     arm_map: Array
     arm_modes: Array | None
@@ -56,18 +59,18 @@ class Trend(NamedTuple):
         return int(sum(each.nbytes for each in self if each is not None))
 
     @classmethod
-    def chosen(cls, kernel: OnPool | InputsKernel, users: Index, arms: Any, counts: Array, most: int) -> Self:
+    def chosen(cls, kernel: OnPool | OnInputs, users: Index, arms: Any, counts: Array, most: int) -> Self:
         """Returns the features that account for most of the kernel where the data are.
 
         Args:
             kernel: Of the pairs.
             users: Of the rows.
-            arms: Of the rows.
+            arms: Of the rows, prepared.
             counts: Rewards of each row.
             most: How many features.
         """
-        user_values, user_modes = _user_modes(kernel, users, counts)
-        if isinstance(kernel, InputsKernel):
+        user_values, user_modes, user_map = _user_modes(kernel, users, counts)
+        if isinstance(kernel, OnInputs):
             arm_values, inducing, arm_map = _input_modes(kernel, arms, counts)
         else:
             arm_values, inducing, arm_map = _arm_modes(kernel, arms, counts)
@@ -78,24 +81,30 @@ class Trend(NamedTuple):
         modes = None
         if isinstance(kernel, OnPool) and kernel.n_arms <= MOST_TABLED:
             modes = kernel.arm_cross(np.arange(kernel.n_arms), inducing) @ arm_map
-        return cls(user_modes, inducing, arm_map, modes, np.asarray(i, np.intp), np.asarray(j, np.intp))
+        return cls(user_modes, user_map, inducing, arm_map, modes, np.asarray(i, np.intp), np.asarray(j, np.intp))
 
 
-def _user_modes(kernel: OnPool | InputsKernel, users: Index, counts: Array) -> tuple[Array, Array]:
+def _user_modes(kernel: OnPool | OnInputs, users: Index, counts: Array) -> tuple[Array, Array | None, Array | None]:
     """Returns eigenvalues of the users' covariance, weighted by their rewards, and their eigenfunctions at all users.
 
-    Where no matrix over users is to be had, the one mode is what all users have in common.
+    Where no matrix over users is to be had, the modes are those of what users share however far apart they are: one,
+    the same for all, where that is what is common to all; else a map from their shared features.
     """
-    common = getattr(kernel, "common", None)
-    if common is not None:
-        return np.array([common]), np.full((1, 1), np.sqrt(common))
     seen, places = np.unique(users, return_inverse=True)
     visits = np.bincount(places, weights=counts)
+    shared = kernel.shared_features(seen)
+    if shared is not None and shared.shape[1] == 1:
+        common = kernel.common  # type: ignore[union-attr] # what has no matrix over users says what is common
+        return np.array([common]), np.full((1, 1), np.sqrt(common)), None
+    if shared is not None:
+        values, vectors = np.linalg.eigh((shared.T * (visits / visits.sum())) @ shared)
+        kept = values > LEAST_SHARE * max(values[-1], TINY)
+        return values[kept][::-1], None, vectors[:, kept][:, ::-1]
     if len(seen) > MOST_INDUCING:
-        kept = np.sort(np.argsort(-visits, kind="stable")[:MOST_INDUCING])
-        seen, visits = seen[kept], visits[kept]
+        most = np.sort(np.argsort(-visits, kind="stable")[:MOST_INDUCING])
+        seen, visits = seen[most], visits[most]
     values, functions = _modes(kernel.user_block(seen), np.asarray(visits, dtype=np.float64))
-    return values, kernel.user_cov[:, seen] @ functions
+    return values, kernel.user_cov[:, seen] @ functions, None
 
 
 def _arm_modes(kernel: OnPool, arms: Index, counts: Array) -> tuple[Array, Index, Array]:
@@ -114,31 +123,31 @@ def _arm_modes(kernel: OnPool, arms: Index, counts: Array) -> tuple[Array, Index
     return values, inducing, functions
 
 
-def _input_modes(kernel: InputsKernel, inputs: Array, counts: Array) -> tuple[Array, Any, Array]:
-    """Returns eigenvalues of the kernel over inputs seen, inducing inputs, and the map to the eigenfunctions.
+def _input_modes(kernel: OnInputs, inputs: Array, counts: Array) -> tuple[Array, Any, Array]:
+    """Returns eigenvalues of the kernel over prepared inputs, inducing ones, and the map to the eigenfunctions.
 
     With L L' the kernel of the inducing inputs, the functions k(., inducing) L'^-1 are orthonormal in the RKHS. Turned
     by the eigenvectors of their second moments over the inputs seen, they are those that account for most variance.
     """
     spaced = np.unique(np.linspace(0, len(inputs) - 1, INPUTS_LOOKED_AT).astype(np.intp))
     seen, weights = inputs[spaced], counts[spaced] / counts[spaced].sum()
-    places = inducing_places(kernel, seen, MOST_INDUCING)
+    places = inducing_places(kernel, seen, MOST_INDUCING_INPUTS)
     inducing = seen[places]
-    cross = kernel.arm_cross(inducing, seen)
-    factor = cholesky(cross[:, places] + LEAST_SHARE * np.diag(kernel.arm_diag(inducing)), JitterLog())
+    cross = kernel.prepared_cross(inducing, seen)
+    factor = cholesky(cross[:, places] + LEAST_SHARE * np.diag(kernel.prepared_diag(inducing)), JitterLog())
     half = solve_lower(factor, cross)
     values, vectors = np.linalg.eigh((half * weights) @ half.T)
     values, vectors = np.maximum(values[::-1], 0.0), vectors[:, ::-1]
     return values, inducing, np.asarray(solve_lower(factor, np.eye(len(factor))).T @ vectors)
 
 
-def inducing_places(kernel: InputsKernel, inputs: Array, most: int) -> Index:
+def inducing_places(kernel: OnInputs, inputs: Array, most: int) -> Index:
     """Returns the inputs to condition on, one after another that of the largest variance given those before it.
 
     This is a Cholesky factorisation with pivots; it ends where less than `INDUCING_SHARE` of the largest variance is
     left anywhere.
     """
-    left = kernel.arm_diag(inputs).copy()
+    left = kernel.prepared_diag(inputs).copy()
     least, size = INDUCING_SHARE * float(left.max()), min(most, len(inputs))
     columns, places = np.empty((size, len(inputs))), list[int]()
     for step in range(size):
@@ -146,7 +155,7 @@ def inducing_places(kernel: InputsKernel, inputs: Array, most: int) -> Index:
         if left[place] <= least:
             break
         known = columns[:step, place] @ columns[:step]
-        columns[step] = (kernel.arm_cross(inputs, inputs[place : place + 1])[:, 0] - known) / np.sqrt(left[place])
+        columns[step] = (kernel.prepared_cross(inputs, inputs[place : place + 1])[:, 0] - known) / np.sqrt(left[place])
         left -= columns[step] ** 2
         left[place] = 0.0
         places.append(place)

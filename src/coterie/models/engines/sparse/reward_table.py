@@ -30,7 +30,8 @@ class RewardTable(History):
 
     def __init__(self, n_users: int, n_arms: int) -> None:
         self.compiled = load_rows()
-        self._n_arms, self._size, self.n_observations, self.largest = n_arms, 0, 0, 0.0
+        self._n_arms, self._size, self.n_observations = n_arms, 0, 0
+        self.largest = self.spare = 0.0
         self._columns = {name: np.zeros(FIRST_ROOM, kind) for name, kind in COLUMNS.items()}
         self.following = np.zeros(FIRST_ROOM, np.int32)
         self.first, self.lengths = np.full(n_users, -1, np.int32), np.zeros(n_users, np.int32)

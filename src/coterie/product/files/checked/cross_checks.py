@@ -33,6 +33,7 @@ def check_agreement(saved: dict[str, Any]) -> None:
     fades = settings["forgetting"] < 1 or settings["window"] is not None
     _check(fades or not saved.get("stale"), "rewards have faded that do not fade")
     _check_decisions(saved)
+    _check_examined(saved)
     if saved["belief"] is not None:
         _check_belief(saved)
     if "event_inputs" in arrays:
@@ -62,6 +63,15 @@ def _check_decisions(saved: dict[str, Any]) -> None:
     _check(max(len(numbers), len(settled)) <= most, "it remembers more decisions than it may")
     never = saved["settings"]["expire_after"] is None
     _check(not never or not np.any(arrays["pending_made_at"]), "decisions that never expire have a time")
+
+
+def _check_examined(saved: dict[str, Any]) -> None:
+    """Raises unless rewards and pending decisions are at places whose effect is given, where that is given."""
+    arrays, places = saved["arrays"], saved["settings"].get("places")
+    given = places if isinstance(places, list) else []
+    _check(("event_examined" in arrays) == bool(given), "its places have an effect that is not there")
+    for name in ("event_examined", "pending_examined") if given else ():
+        _check(np.all(np.isin(arrays[name], given)), "a reward is of no place")
 
 
 def _check_guests(saved: dict[str, Any]) -> None:
@@ -117,6 +127,11 @@ def _check_history(saved: dict[str, Any]) -> None:
     largest = float(np.abs(wanted["means"]).max(initial=0.0))
     _check(wanted.get("largest", largest) >= largest, "its largest reward is not the largest")
     wanted["means"] = wanted["means"] + centre  # compared as they came, to whose digits they are known
+    if "event_examined" in arrays:
+        examined = arrays["event_examined"][first:]
+        spare, kept = float(weights @ (1 - examined**2)), belief["model"]["engine"] != "sparse"
+        _check(not kept or abs(wanted.get("spare", 0.0) - spare) <= SAME * len(weights), "it has other noisy rewards")
+        rewards, weights = rewards / examined, weights * examined**2
     off = gap_of_rows(place, weights, rewards, wanted)
     _check(off <= SAME, "its belief is of other rewards")
 

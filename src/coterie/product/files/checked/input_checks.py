@@ -1,5 +1,6 @@
 """Whether the inputs of a saved bandit, arms in their contexts, are those of its arms and of its schema."""
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from coterie.contracts import LARGEST_FEATURE, Array
 from coterie.kernels.inputs import InputLayout
 from coterie.kernels.schema import CATEGORY
+from coterie.policies.factory.ingredients import LEARNED
 from coterie.product.decisions import GUEST
 
 
@@ -19,11 +21,13 @@ def check_inputs(saved: dict[str, Any]) -> None:
     of_contexts = [field for field in fields if field["kind"] == CATEGORY]
     n_numbers = len(saved["settings"]["options"].get("request_features") or ()) + len(fields) - len(of_contexts)
     n_arms, n_features = saved["arrays"]["features"].shape
-    layout = InputLayout(0 if has_features else n_arms, n_features * has_features, n_numbers, len(of_contexts))
+    sizes = [float(len(field["categories"])) for field in of_contexts]
+    if saved["settings"].get("places") == LEARNED:
+        sizes.append(inf)  # the place of a slate
+    layout = InputLayout(0 if has_features else n_arms, n_features * has_features, n_numbers, len(sizes))
     for scaled in (belief, belief.get("begun") or {}):
         if "scaling" in scaled and len(scaled["scaling"]["weight"]) != layout.features + n_numbers:
             raise ValueError("its inputs are measured as others are")
-    sizes = [len(field["categories"]) for field in of_contexts]
     for known in _histories(belief):
         if not np.all(np.abs(known) <= LARGEST_FEATURE):
             raise ValueError("a number of its inputs is too large")
@@ -45,7 +49,7 @@ def _inputs_of(saved: dict[str, Any]) -> list[tuple[Array, Any]]:
     return [(arrays["event_inputs"], arrays["event_arms"]), (arrays["pending_inputs"], arrays["pending"][:, 2])]
 
 
-def _check_rows(rows: Array, arms: Any, layout: InputLayout, sizes: list[int], features: Array) -> None:
+def _check_rows(rows: Array, arms: Any, layout: InputLayout, sizes: list[float], features: Array) -> None:
     of_pool = arms != GUEST
     own = arms[:, None].astype(np.float64) if layout.codes else features[np.where(of_pool, arms, 0)]
     if layout.codes and not of_pool.all():

@@ -36,6 +36,11 @@ class Held:
         self.used.add(name)
         return self.arrays[name]
 
+    def is_empty(self, value: Any) -> bool:
+        """Returns whether a value is the name of an array without numbers."""
+        name = value.get("array") if isinstance(value, dict) else None
+        return isinstance(name, str) and name in self.arrays and not self.arrays[name].size
+
     def agree(self, size: str | int | None, length: int, where: str) -> None:
         """Raises unless the size is the one that is known; one that is not known yet is from now on."""
         if isinstance(size, str):

@@ -14,6 +14,7 @@ from coterie.models.choose import OPTIONS as ENGINES_OPTIONS
 from coterie.policies.auto.auto_policy import LIKELIHOODS
 from coterie.policies.auto.hyper import Hyper, InputHyper
 from coterie.policies.factory.engine_choice import FEATURE_OPTIONS
+from coterie.policies.factory.ingredients import LEARNED
 from coterie.policies.factory.registry import OPTION_NAMES
 from coterie.product.bandit_checks import LONGEST_WAIT, PENDING, REWARDS
 from coterie.product.files.checked.kinds import (
@@ -35,9 +36,11 @@ from coterie.product.files.checked.kinds import (
     tagged,
     whole,
 )
+from coterie.product.slates import LEAST_EXAMINED
 
 TEXT, FLAG, SIZE = plain(str), plain(bool), maybe(whole(1))
 POSITIVE = real(5e-324)
+LARGEST_COUNT = 1e15  # of rewards
 ID = plain(str, int, bool)
 PLAIN = plain(str, int, float, bool, type(None))
 
@@ -52,8 +55,8 @@ def arms_of(size: str) -> Kind:
     rows, inputs = rows_of("arms", size), numbers(size, "inputs")
 
     def read(value: Any, where: str, held: Held) -> Any:
-        are_inputs = "inputs" in held.sizes and held.sizes.get(size) != 0  # of none nobody knows the columns
-        return (inputs if are_inputs else rows)(value, where, held)
+        has_inputs = "inputs" in held.sizes and not held.is_empty(value)  # no arms have no columns
+        return (inputs if has_inputs else rows)(value, where, held)
 
     return read
 
@@ -66,12 +69,20 @@ def rows_of(what: str, *shape: str, **rules: Any) -> Values:
 # What the bandit was made with
 
 OPTIONS: dict[str, Kind] = {
-    name: PLAIN for name in OPTION_NAMES if name not in ("graph", "arms", "seed", "likelihood", "users")
+    name: PLAIN for name in OPTION_NAMES if name not in ("graph", "arms", "seed", "likelihood", "users", "places")
 }
 ENGINE_OPTIONS = {"memory_limit", *FEATURE_OPTIONS, *(name for names in ENGINES_OPTIONS.values() for name in names)}
 GONE: Table = {"keeps_common": FLAG}  # an option of "sparse" while it had a common part
 OPTIONS |= {"context_schema": any_plain, "request_features": maybe(list_of(TEXT))}
 OPTIONS["engine_options"] = maybe(table_of({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
+EXAMINED = real(LEAST_EXAMINED, 1)
+
+
+def _places(value: Any, where: str, held: Held) -> Any:
+    """Returns the effect of places: none, learned, or given."""
+    return (list_of(EXAMINED) if isinstance(value, list) else maybe(one_of(LEARNED)))(value, where, held)
+
+
 SETTINGS = table_of(
     {
         "policy": TEXT,
@@ -84,7 +95,7 @@ SETTINGS = table_of(
         "min_propensity": real(0, 1),
         "options": table_of({}, OPTIONS),
     },
-    {"reward": one_of(*REWARDS), "likelihood": one_of(*LIKELIHOODS), "wait_for_fits": FLAG},
+    {"reward": one_of(*REWARDS), "likelihood": one_of(*LIKELIHOODS), "wait_for_fits": FLAG, "places": _places},
 )
 
 # What a model believes
@@ -98,7 +109,7 @@ HISTORY = table_of(
         "means": numbers("rows"),
         "scatters": numbers("rows", least=0),
     },
-    {"largest": real(0)},
+    {"largest": real(0), "spare": real(0, LARGEST_COUNT)},
     own=("rows",),
 )
 JITTER = table_of({"count": whole(), "largest": real(0, 1e-7)})
@@ -307,7 +318,8 @@ PENDING_FIT = table_of(
                 "users": list_of(whole(0, "users"), "later"),
                 "arms": _later_arms,
                 "values": list_of(real(), "later"),
-            }
+            },
+            {"weights": list_of(real(LEAST_EXAMINED**2, 1), "later")},
         ),
     },
     {"scaling": SCALING},
@@ -376,6 +388,10 @@ ARRAYS: Table = {
 }
 
 
+EXAMINED_ARRAYS: Table = {
+    "event_examined": numbers("events", least=LEAST_EXAMINED),
+    "pending_examined": numbers("waiting", least=LEAST_EXAMINED),
+}
 # An arm of one request only has the row -1.
 GUEST_ARRAYS: Table = {
     "event_arms": Values(WHOLES, ("events",), least=-1, below="arms"),
@@ -402,6 +418,8 @@ def read_saved(state: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     out: dict[str, Any] = STATE({**state, "belief": None}, "its state", held)
     has_inputs = "event_inputs" in arrays
     kinds: Table = {**ARRAYS, **GUEST_ARRAYS, **INPUT_ARRAYS} if has_inputs else ARRAYS
+    if "event_examined" in arrays:
+        kinds = {**kinds, **EXAMINED_ARRAYS}
     out["arrays"] = {name: kind({"array": name}, f"its {name}", held) for name, kind in kinds.items()}
     out["belief"] = maybe(BELIEF)(state.get("belief"), "its belief", held)
     if set(arrays) - held.used:

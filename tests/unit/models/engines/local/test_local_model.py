@@ -197,6 +197,22 @@ def test_on_a_graph_without_a_matrix_over_users_it_is_near_the_exact_one() -> No
         assert np.max(np.abs(wide - std) / prior) < 0.25
 
 
+@pytest.mark.parametrize("size", [3, 30, 200])
+def test_without_a_matrix_over_users_a_restored_one_is_sound(size: int) -> None:
+    """Its sums are those of all rows, though a decision takes only those of users around."""
+    parts = UserParts(scale=2.0, ridge=0.5, own=0.2, common=0.4, normalised=False)
+    kernel = AdditiveKernel(ct.make_graph("ring", 300), parts, ct.SquaredExponential(1.5), np.arange(24.0)[:, None] / 8)
+    model = LocalModel(kernel, noise_var=0.2)
+    taught([model], size)
+    again = restore_model(deepcopy(model.state()), kernel)
+    assert again.is_sound()
+    other = AdditiveKernel(
+        ct.make_graph("sbm", 300, seed=1), parts, ct.SquaredExponential(1.5), np.arange(24.0)[:, None] / 8
+    )
+    with pytest.raises(NumericalError):
+        restore_model(deepcopy(model.state()), other).is_sound()
+
+
 @pytest.mark.parametrize("at", [1, 2, 5])
 def test_a_rebuild_or_a_batch_that_fails_leaves_the_model_as_it_was(at: int, monkeypatch: pytest.MonkeyPatch) -> None:
     model = LocalModel(kernel_of(6, 20), near_rows=20, trend_features=10)
