@@ -56,6 +56,46 @@ def test_a_kill_loses_no_acknowledged_change_of_a_journal(tmp_path: Path, n_kill
         del bandit
 
 
+IN_CONTEXTS = """
+import coterie as ct
+bandit = ct.Bandit.load("snapshot", journal="journal")
+print("ready", flush=True)
+for t in range(bandit.n_decisions, 100_000):
+    context = {"hour": t % 24, "device": f"device-{t % 40}"}
+    shown = {"a": None, "b": None, f"new-{t}": [t % 7 / 3, t % 5 / 2]}
+    decision = bandit.decide("ana" if t % 2 else "cy", shown, context, keep=t % 10 == 0)
+    print("decided", decision.id, decision.arm, flush=True)
+    bandit.reward(decision.id, float(t % 3))
+    print("rewarded", decision.id, decision.arm, flush=True)
+"""
+
+
+@SHORT_AND_LONG
+def test_a_kill_loses_no_acknowledged_change_in_a_context(tmp_path: Path, n_kills: int) -> None:
+    Bandit(graph=GRAPH, arms=ARMS, policy="auto-ts", journal=tmp_path / "journal").save(tmp_path / "snapshot")
+    rng = np.random.default_rng(0)
+    for _ in range(n_kills):
+        command = [sys.executable, "-c", IN_CONTEXTS]
+        with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as writer:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+            time.sleep(float(rng.uniform(0.0, 0.3)))
+            writer.kill()
+            told = [line.split() for line in writer.stdout if line.endswith("\n")]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("warnings.warn", lambda *_, **__: None)  # of a last line that is cut off
+            bandit = Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal")
+        decided = {int(number): arm for what, number, arm in told if what == "decided"}
+        rewarded = {int(number): arm for what, number, arm in told if what == "rewarded"}
+        settled, arms = dict(bandit._ledger.settled()), bandit._learned.events.arm_ids(bandit.arms.ids)
+        assert bandit.n_decisions >= max(decided, default=-1) + 1
+        assert all(arms[settled[number]] == arm for number, arm in rewarded.items())
+        assert bandit.context_schema is not None or not decided
+        bandit.save(tmp_path / "snapshot")
+        del bandit
+    assert Bandit.load(tmp_path / "snapshot", journal=None).n_decisions > 0
+
+
 @SHORT_AND_LONG
 def test_a_kill_of_a_command_leaves_the_file_as_before_or_as_after(tmp_path: Path, n_kills: int) -> None:
     file, rng = tmp_path / "bandit.coterie", np.random.default_rng(1)

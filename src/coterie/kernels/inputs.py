@@ -10,6 +10,8 @@ rows are: a squared distance of 2. What depends on the context alone moves all c
 learned since it is noise otherwise. So the effects of arms without features, and their interactions with a context, sum
 to zero over the arms, as in an analysis of variance. Arms that have nothing to do with one another are those of a
 context's variance of 1 / (arms - 1) of the interaction's; with less, what one arm gains the others lose.
+
+Features and numbers are measured in units of the spread that they had at the last fit, and at most a hundred of these.
 """
 
 from dataclasses import dataclass, field, replace
@@ -21,6 +23,8 @@ from coterie.contracts import LEAST_SPREAD, Array
 from coterie.errors import DimensionError
 from coterie.kernels.arithmetic import ArmKernel, FloatArray
 from coterie.kernels.joint import FreeKernel, OnVectors
+
+FARTHEST = 100.0  # in units of the spread: a number that lies farther off would drown all others until the next fit
 
 
 class InputLayout(NamedTuple):
@@ -249,6 +253,8 @@ class InputKernel(ArmKernel):
         first = self.layout.of_arm.start
         which = slice(columns.start - first, columns.stop - first)
         out: FloatArray = (X[:, columns] - self._centre[which]) * self._weight[which]
+        np.minimum(out, FARTHEST, out=out)
+        np.maximum(out, -FARTHEST, out=out)
         return out
 
     def _one_context(self, P: FloatArray) -> FloatArray:

@@ -3,6 +3,7 @@
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -433,9 +434,10 @@ class Learned:
         """
         if graph is not None:
             self._take_user_features(graph, user_features or {})
-        if arms is None and graph is not None and not self.stale and self._in_place(self._relink, graph):
-            self.at_once = len(self.events)
-            return None
+            relink = self._relink_to(graph)  # or raises, before anything has changed
+            if arms is None and not self.stale and self._in_place(relink, graph):
+                self.at_once = len(self.events)
+                return None
         if graph is None and arms is not None and self._in_place(self.policy.take_arms, arms):
             return None
         inputs = replace(self.policy.inputs, arms=arms or self.arms) if isinstance(self.policy, ContextPolicy) else None
@@ -460,11 +462,11 @@ class Learned:
         known = {**self.user_features, **more}
         self.user_features = {user: known[user] for user in graph.users if user in known}
 
-    def _relink(self, graph: UserGraph) -> bool:
-        """Returns whether the policy could take another graph."""
+    def _relink_to(self, graph: UserGraph) -> Callable[[UserGraph], bool]:
+        """Returns what lets the policy take a graph, with the features of its users; raises if they are no good."""
         if self.user_features is None or not isinstance(self.policy, ContextPolicy):
-            return self.policy.relink(graph)
-        return self.policy.relink(graph, user_rows(graph.users, self.user_features))
+            return self.policy.relink
+        return partial(self.policy.relink, traits=user_rows(graph.users, self.user_features))
 
     def replay(self, events: RewardEvents, *, at_once: int) -> None:
         """Learns rewards as they were learned once: so many together, the others one by one."""

@@ -74,6 +74,7 @@ class Contexts(RuleBasedStateMachine):
         shown = None if pick % 3 else list(self.both[0].arms.ids[pick % 2 :])
         self.compare([each.decide(self.user(pick), shown, context) for each in self.both])
 
+    @precondition(lambda self: len(self.both[0].arms) < 9)  # more could not all be explored
     @rule(context=CONTEXTS, pick=PICKS, keep=st.booleans())
     def decide_with_a_new_arm(self, context: dict[str, Any], pick: int, keep: bool) -> None:
         self.n_new += 1
@@ -120,6 +121,7 @@ class Contexts(RuleBasedStateMachine):
         for each in self.both:
             each.remove_user(gone)
 
+    @precondition(lambda self: len(self.both[0].arms) < 9)
     @rule(pick=PICKS)
     def add_arms(self, pick: int) -> None:
         self.n_new += 1

@@ -136,3 +136,37 @@ def test_a_fork_while_users_are_added_hangs_nobody(tmp_path: Path) -> None:
 
 def test_a_child_does_not_keep_the_journal_locked(tmp_path: Path) -> None:
     run(tmp_path, LET_GO)
+
+
+IN_CONTEXTS = """
+bandit = ct.Bandit(graph=graph, arms=arms)
+stop = threading.Event()
+
+def use(name):
+    t = 0
+    while not stop.is_set():
+        t += 1
+        bandit.reward(bandit.decide("ana", None, {"hour": t % 24, "device": f"{name}-{t % 9}"}).id, 1.0 + t % 2)
+
+def work():
+    first = len(bandit.context_schema.fields[1].categories)
+    decision = bandit.decide("bo", {"a": None, "new": [0.5, 0.5]}, {"hour": 3, "device": "of-child"}, keep=True)
+    bandit.reward(decision.id, 1.0)
+    assert len(bandit.context_schema.fields[1].categories) == first + 1
+    assert bandit.arms.ids[-1] == "new"
+
+bandit.decide("ana", None, {"hour": 1, "device": "first"})
+threads = [threading.Thread(target=use, args=(name,)) for name in "xy"]
+for thread in threads:
+    thread.start()
+codes = [in_child(work) for _ in range(15)]
+stop.set()
+for thread in threads:
+    thread.join()
+assert codes == [0] * 15, codes
+assert "of-child" not in bandit.context_schema.fields[1].categories and "new" not in bandit.arms.ids
+"""
+
+
+def test_a_child_learns_contexts_of_its_own(tmp_path: Path) -> None:
+    run(tmp_path, IN_CONTEXTS)

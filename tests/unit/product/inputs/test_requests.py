@@ -432,3 +432,43 @@ def test_a_decision_keeps_one_input_and_not_those_of_all_candidates() -> None:
     assert waiting.input is not None
     assert waiting.input.base is None
     assert bandit._learned.events.inputs[0].base is None
+
+
+FAR: list[tuple[float, ...]] = [
+    (0.0, 5e-324),
+    (1e-300, 1e-290),
+    (-0.0, 0.0),
+    (1.7e9, 1.7e9 + 1),
+    (1e50, -1e50),
+    (1e-50, 1e50),
+]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("engine", ["local", "exact"])
+@pytest.mark.parametrize("numbers", FAR, ids=str)
+def test_numbers_of_any_size_are_learned_from_and_shifted(
+    tmp_path: Path, numbers: tuple[float, ...], engine: str
+) -> None:
+    """Contexts near one another, then as far as numbers go: nothing drowns, fails or is lost in a file."""
+    bandit, rng = fresh(arms=list(ARMS), engine=engine), np.random.default_rng(0)
+    for t in range(60):
+        number = float(rng.normal()) if t % 20 < 10 else numbers[t % len(numbers)]
+        decision = bandit.decide(GRAPH.users[t % 3], None, {"number": number, "hour": t % 24})
+        assert np.isfinite([decision.mean, decision.std]).all()
+        bandit.reward(decision.id, float(rng.normal()))
+    for number in (*numbers, 0.5):
+        explained = bandit.explain("bo", "tea", {"number": number, "hour": 3})
+        assert np.isfinite(explained.mean)
+    bandit.save(tmp_path / "bandit")
+    context = {"number": numbers[0], "hour": 3}
+    assert ct.Bandit.load(tmp_path / "bandit").decide("ana", None, context) == bandit.decide("ana", None, context)
+
+
+def test_zero_has_one_sign() -> None:
+    bandit = fresh(window=4, context_schema={"number": "number"})
+    for t in range(12):
+        bandit.learn("ana", "tea", float(t), {"number": [0.0, -0.0, 1.0][t % 3]})
+    bandit.predict("ana", None, {"number": 0.0})
+    model = bandit._learned.policy.model
+    assert len(model.history) == len(model.history.means) == 2

@@ -102,6 +102,10 @@ def _check_belief(saved: dict[str, Any]) -> None:
     if pending is not None:
         due = FitSchedule().due_after(pending["started"])
         _check(pending["due"] == due, "its fit is due at another reward than its schedule says")
+        seen = [*pending["history"]["means"], *pending["later"]["values"], pending["shift"]]
+        _check(
+            np.all(np.abs(seen) <= 2 * LARGEST_REWARD), "its fit has seen rewards that are too large"
+        )  # less a level
     _check_history(saved)
 
 
