@@ -13,7 +13,7 @@ from benchmarks.context.store import Kept, Line
 TRIED = 3  # seeds of every configuration
 FINALISTS = 3  # configurations of each library with all the seeds, on each set
 LONG = 3.0  # seconds of a pass above which a configuration is tried with one seed
-VERY_LONG = 15.0  # above which a finalist has no more than TRIED seeds
+VERY_LONG = 10.0  # above which a finalist has no more than TRIED seeds
 LIMIT = 120.0  # above which a pass is stopped, and not counted
 Unit = tuple[Method, int]
 
