@@ -47,11 +47,17 @@ def observed_in(history: History, kinds: Index, n_kinds: int, n_arms: int, noise
 
 
 def gap_of_rows(
-    place: Index, counts: Array, values: Array, wanted: Mapping[str, Array], scatters: Array | None = None
+    place: Index,
+    counts: Array,
+    values: Array,
+    wanted: Mapping[str, Array],
+    scatters: Array | None = None,
+    *,
+    level: float = 0.0,
 ) -> float:
     """Returns how far rewards are from the counts, means and scatters of the pairs that they belong to.
 
-    Means are compared in units of the largest value.
+    Means are compared in units of the largest value, or of the level that they were measured from.
 
     Args:
         place: The row of each reward's pair.
@@ -59,13 +65,14 @@ def gap_of_rows(
         values: The rewards.
         wanted: The "counts", "means" and "scatters" of the pairs; without scatters these are not compared.
         scatters: The scatter about each value, where it is a mean.
+        level: What means were measured from: beside it, digits of small values are lost.
 
     Examples:
         >>> pairs = {"counts": np.array([2.0]), "means": np.array([3.0]), "scatters": np.array([2.0])}
         >>> gap_of_rows(np.array([0, 0]), np.ones(2), np.array([2.0, 4.0]), pairs)
         0.0
     """
-    size, scale = len(wanted["counts"]), max(float(np.abs(values).max(initial=0.0)), LEAST)
+    size, scale = len(wanted["counts"]), max(float(np.abs(values).max(initial=0.0)), abs(level), LEAST)
     with np.errstate(all="ignore"):
         total = np.bincount(place, counts, size)
         means = np.bincount(place, counts * values, size) / total

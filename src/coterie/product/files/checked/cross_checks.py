@@ -132,7 +132,7 @@ def _check_history(saved: dict[str, Any]) -> None:
         spare, kept = float(weights @ (1 - examined**2)), belief["model"]["engine"] != "sparse"
         _check(not kept or abs(wanted.get("spare", 0.0) - spare) <= SAME * len(weights), "it has other noisy rewards")
         rewards, weights = rewards / examined, weights * examined**2
-    off = gap_of_rows(place, weights, rewards, wanted)
+    off = gap_of_rows(place, weights, rewards, wanted, level=centre)
     _check(off <= SAME, "its belief is of other rewards")
 
 
