@@ -31,6 +31,8 @@ def check_inputs(saved: dict[str, Any]) -> None:
     for known in _histories(belief):
         if not np.all(np.abs(known) <= LARGEST_FEATURE):
             raise ValueError("a number of its inputs is too large")
+        if layout.codes and np.size(known) and not np.isin(np.asarray(known)[:, 0], np.arange(n_arms)).all():
+            raise ValueError("its inputs are of arms that nobody knows")
     for rows, arms in _inputs_of(saved):
         if rows.shape[1] != layout.width:
             raise ValueError(f"its inputs have {rows.shape[1]} columns, and not {layout.width}")
