@@ -36,7 +36,7 @@ from coterie.kernels.joint import JointKernel, OnPool
 from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.local.recent_rows import RecentRows
-from coterie.models.engines.local.trend import Trend
+from coterie.models.engines.local.trend import LeftOut, Trend
 from coterie.models.history import GrowingArray, History
 from coterie.models.requirements import require_arms
 
@@ -48,6 +48,7 @@ FEATURES = 256  # of the trend, at most
 INPUT_FEATURES = 512  # of the trend, at most, where arms have contexts
 RECENT = 4096  # rows whose features are kept where arms have contexts
 BLOCK = 64  # rows of a user that are conditioned on together
+MOST_JUDGED = 1024  # rows by which it is told what the features leave out
 
 
 class _Near(NamedTuple):
@@ -130,14 +131,30 @@ class LocalModel(ConditionedModel):
         rows = self._users.size
         if self._trend is None:
             return f"{super().describe()} Exact: all {rows} pairs are near enough."
+        stated = f" {self.left_out().in_words()}" if self.kernel.has_inputs else ""
         return (
-            f"{super().describe()} A decision takes the {min(self.near_rows, rows)} nearest of {rows} pairs as they "
-            f"are, and all of them through {self._trend.size} features; what it leaves out makes it less certain."
+            f"{super().describe()} A decision takes {self._in_words(rows)} through {self._trend.size} features; what "
+            f"it leaves out makes it less certain.{stated}"
         )
+
+    def _in_words(self, rows: int) -> str:
+        return f"the {min(self.near_rows, rows)} nearest of {rows} pairs as they are, and all of them"
+
+    def left_out(self) -> LeftOut:
+        """Returns what the features leave out of the prior variance of the pairs seen; of more than 1,024, of these."""
+        if self._trend is None or not self._users.size:
+            return LeftOut(0.0, 0.0)
+        rows = np.unique(np.linspace(0, self._users.size - 1, MOST_JUDGED).astype(np.intp))
+        known, places = np.unique(self._users.values[rows], return_inverse=True)
+        of_users = np.array([self.kernel.user_block(np.array([user]))[0, 0] for user in known.tolist()])
+        prior = of_users[places] * self.kernel.prepared_diag(self._arms.values[rows])
+        kept = np.square(self._features_of(rows)).sum(axis=1)
+        shares = np.clip(1 - np.divide(kept, prior, out=np.ones_like(prior), where=prior > 0), 0.0, 1.0)
+        return LeftOut(float(shares.max()), float(shares.mean()))
 
     def replica(self) -> Replica:
         """Returns what makes a model of this engine with these options on another kernel."""
-        return partial(_replica, self.near_rows, self.trend_features, self.reason)
+        return partial(_replica, type(self), self.near_rows, self.trend_features, self.reason)
 
     # The belief
 
@@ -529,8 +546,16 @@ class LocalModel(ConditionedModel):
         raise NotImplementedError  # rebuilt as a whole, and learned one by one
 
 
-def _replica(near_rows: int, trend_features: int, reason: str, kernel: JointKernel, *, noise_var: float) -> LocalModel:
-    model = LocalModel(kernel, noise_var=noise_var, near_rows=near_rows, trend_features=trend_features)
+def _replica(
+    kind: type[LocalModel],
+    near_rows: int,
+    trend_features: int,
+    reason: str,
+    kernel: JointKernel,
+    *,
+    noise_var: float,
+) -> LocalModel:
+    model = kind(kernel, noise_var=noise_var, near_rows=near_rows, trend_features=trend_features)
     model.reason = reason
     return model
 

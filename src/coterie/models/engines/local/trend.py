@@ -27,6 +27,30 @@ MOST_TABLED = 20_000  # arms whose modes are kept; those of more are computed wh
 SEEN_SHARE = 0.5  # of the arms' weights: how often they came; the rest is the same for all of the pool
 
 
+class LeftOut(NamedTuple):
+    """What features leave out of the prior variance of the pairs seen, as shares.
+
+    Attributes:
+        largest: Of any pair.
+        mean: Of all.
+    """
+
+    largest: float
+    mean: float
+
+    def in_words(self) -> str:
+        """Returns it as a sentence.
+
+        Examples:
+            >>> LeftOut(0.25, 0.02).in_words()
+            'The features leave out 0.02 of the prior variance of the pairs seen, and at most 0.25 of one.'
+        """
+        return (
+            f"The features leave out {self.mean:.2g} of the prior variance of the pairs seen, and at most "
+            f"{self.largest:.2g} of one."
+        )
+
+
 class Trend(NamedTuple):
     """Which features pairs have: each is the product of a mode of the users and one of the arms.
 

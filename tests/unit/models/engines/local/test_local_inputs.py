@@ -222,3 +222,12 @@ def test_a_decision_and_a_reward_touch_no_more_however_many_rewards_there_are() 
         most.append(Counting.entries)
     bound = INPUTS_LOOKED_AT * 20 + 32 * (32 + 20) + (32 + 20 + 1) * MOST_INDUCING
     assert max(most) <= bound + (BLOCK + 1) * (BLOCK + 1 + MOST_INDUCING)
+
+
+def test_it_says_what_the_features_leave_out() -> None:
+    model = LocalModel(kernel_of("none"), noise_var=0.2, near_rows=20, trend_features=15)
+    assert model.left_out() == (0.0, 0.0)
+    taught([model], "none", 60)
+    stated = model.left_out()
+    assert 0 < stated.mean < stated.largest < 1
+    assert stated.in_words() in model.describe()
