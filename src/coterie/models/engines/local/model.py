@@ -388,7 +388,8 @@ class LocalModel(ConditionedModel):
             )
         innovation -= float(at @ self._mean)
         self._mean = self._mean + moved * (innovation / total)
-        self._cov = blas.dger(-1 / total, moved, moved, a=self._cov.T, overwrite_a=1).T  # symmetric: in place
+        if len(at):  # there are none where nothing can be learned of the users seen
+            self._cov = blas.dger(-1 / total, moved, moved, a=self._cov.T, overwrite_a=1).T  # symmetric: in place
         return total, innovation
 
     def _block_of(self, user: int, arm: Any) -> Index:
@@ -561,6 +562,8 @@ def _replica(
 
 
 def _inverse(factor: Array) -> Array:
+    if len(factor) == 0:
+        return factor
     half = solve_lower(factor, np.eye(len(factor)))
     return np.asarray(half.T @ half)
 

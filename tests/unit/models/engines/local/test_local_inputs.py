@@ -231,3 +231,12 @@ def test_it_says_what_the_features_leave_out() -> None:
     stated = model.left_out()
     assert 0 < stated.mean < stated.largest < 1
     assert stated.in_words() in model.describe()
+
+
+def test_where_nothing_can_be_learned_of_the_users_seen_there_are_no_features() -> None:
+    kernel = kernel_of("none")
+    model = LocalModel(InputsKernel(np.zeros((6, 6)), kernel.arm_kernel), noise_var=0.2, near_rows=3)
+    taught([model], "none", 10)
+    assert model._cov.size == 0
+    np.testing.assert_array_equal(model.predict(1, inputs_of("none", 4, seed=1)), np.zeros((2, 4)))
+    assert model.is_sound()
