@@ -12,14 +12,16 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import NumericalError
 from coterie.kernels import FreeKernel
+from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import OnPool
 from coterie.models import ENGINES, ExactModel, FeaturesModel, History, Model, restore_model
+from coterie.models.choose import INPUT_ENGINES
 from coterie.models.conditioned import ConditionedModel
 from coterie.product.files.checked.kinds import Held
 from coterie.product.files.checked.schema import MODEL
 from coterie.product.files.saving import taken_apart
 from engine_cases import ENGINE_NAMES, KERNELS, model_of
-from strategies import Case, cases
+from strategies import Case, InputCase, cases, input_cases
 
 STEPS = st.lists(st.sampled_from(["one", "read", "many", "noise", "users", "retune", "relearn", "check"]), max_size=8)
 
@@ -30,7 +32,7 @@ def make(engine: str, case: Case) -> Model:
     return model_of(engine, case)
 
 
-def take(step: str, model: Model, case: Case) -> None:
+def take(step: str, model: Model, case: Any) -> None:
     """Takes one of the steps that leave different things behind in a model."""
     if step == "one":
         for row in case.history[:5]:
@@ -59,9 +61,10 @@ def carried(model: Model) -> Model:
     arrays: dict[str, Any] = {}
     plain = json.loads(json.dumps(taken_apart(model.state(), "belief", arrays), allow_nan=False))
     copies = {name: array.copy(order="K") for name, array in arrays.items()}
-    if isinstance(model.kernel, OnPool):  # a state is what a file may hold
-        sizes = {"users": model.n_users, "arms": model.kernel.n_arms}
-        assert MODEL(plain, "model", Held(copies, sizes)).keys() == plain.keys()
+    if isinstance(model.kernel, OnPool | OnInputs):  # a state is what a file may hold
+        kernel = model.kernel
+        arms = {"inputs": kernel.dimension} if isinstance(kernel, OnInputs) else {"arms": kernel.n_arms}
+        assert MODEL(plain, "model", Held(copies, {"users": model.n_users, **arms})).keys() == plain.keys()
     return restore_model(put_together(plain, copies), model.kernel)
 
 
@@ -72,10 +75,9 @@ def put_together(tree: Any, arrays: dict[str, Any]) -> Any:
     return [put_together(each, arrays) for each in tree] if isinstance(tree, list) else tree
 
 
-def bits(model: Model) -> list[Any]:
+def bits(model: Model, arms: Any = None) -> list[Any]:
     """Returns everything that can be asked of a model, as bytes and text."""
     users = range(model.n_users)
-    arms = None if not isinstance(model.kernel, FreeKernel) else np.arange(6.0).reshape(3, 2)
     told = [array.tobytes() for user in users for array in (*model.predict(user, arms), model.covariance(user, arms))]
     return [
         *told,
@@ -127,15 +129,57 @@ def test_a_state_that_is_not_of_its_history_is_not_sound(engine: str, case: Case
 @pytest.mark.parametrize("engine", ["dense", "exact"])
 def test_a_restored_model_without_a_pool_is_the_same(engine: str) -> None:
     kernel = FreeKernel(np.eye(2) + 0.5, ct.SquaredExponential(1.0))
-    rng = np.random.default_rng(0)
+    rng, asked = np.random.default_rng(0), np.arange(6.0).reshape(3, 2)
     model = ENGINES[engine](kernel, noise_var=0.1)
     for each in range(3):
-        assert bits(carried(model)) == bits(model)
+        assert bits(carried(model), asked) == bits(model, asked)
         model.update(each % 2, rng.normal(size=2), 1.0)
     again = carried(model)
     for either in (model, again):
         either.update(1, [0.5, 0.25], -1.0)
-    assert bits(again) == bits(model)
+    assert bits(again, asked) == bits(model, asked)
+
+
+SMALL_INPUTS: dict[str, dict[str, int]] = {
+    "features": {"near_rows": 3, "trend_features": 6},
+    "local": {"near_rows": 3, "trend_features": 6},
+}  # so small that a short history has a trend
+
+
+def take_on_inputs(step: str, model: Model, case: InputCase) -> None:
+    """Takes one of the steps above where arms have contexts."""
+    rows = [(user, case.inputs[row], reward) for user, row, reward in case.history]
+    if step == "one":
+        for each in rows[:5]:
+            model.update(*each)
+    elif step == "read":
+        model.predict(0, case.inputs)
+    elif step == "many":
+        model.update_many(*([row[i] for row in rows] for i in range(3)))
+    elif step == "relearn":
+        history = History()
+        for number, (user, arm, reward) in enumerate(rows):
+            history.add(model.kernel.key(user, arm), user, arm, reward, weight=0.9**number)
+        model.relearn(history)
+    elif step in ("noise", "users", "retune", "check"):
+        take(step, model, case)
+
+
+@pytest.mark.parametrize("engine", sorted(INPUT_ENGINES))
+@given(case=input_cases(max_history=15), steps=STEPS, later=STEPS)
+def test_a_restored_model_with_contexts_is_the_same_and_stays_so(
+    engine: str, case: InputCase, steps: list[str], later: list[str]
+) -> None:
+    model = INPUT_ENGINES[engine](case.kernel, noise_var=case.noise_var, **SMALL_INPUTS.get(engine, {}))
+    for step in steps:
+        take_on_inputs(step, model, case)
+    again = carried(model)
+    assert type(again) is type(model)
+    for step in ["one", *later]:
+        take_on_inputs(step, model, case)
+        take_on_inputs(step, again, case)
+    assert bits(again, case.inputs) == bits(model, case.inputs)
+    assert carried(model).is_sound()
 
 
 def test_a_state_shares_its_arrays_with_the_model_and_a_restored_model_takes_them() -> None:

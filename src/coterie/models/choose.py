@@ -17,6 +17,7 @@ from coterie.models.engines.features import FeaturesModel
 from coterie.models.engines.grid import GridModel, grid_bytes, merged
 from coterie.models.engines.groups import GroupsModel
 from coterie.models.engines.hybrid import HybridModel
+from coterie.models.engines.input_features import InputFeaturesModel
 from coterie.models.engines.linear import LinearModel
 from coterie.models.engines.local import LocalModel
 from coterie.models.engines.sparse import SparseModel
@@ -34,6 +35,13 @@ ENGINES: Mapping[str, type[Model]] = {
 # On a GroupKernel and a GraphKernel: these need no matrix over users, and know none.
 LARGE_ENGINES: Mapping[str, type[Model]] = {"groups": GroupsModel, "sparse": SparseModel}
 ALL_ENGINES: Mapping[str, type[Model]] = {**ENGINES, **LARGE_ENGINES}
+# On a kernel of inputs, which are arms in contexts.
+INPUT_ENGINES: Mapping[str, type[Model]] = {
+    "local": LocalModel,
+    "exact": ExactModel,
+    "features": InputFeaturesModel,
+    "dense": DenseModel,
+}
 OPTIONS: Mapping[str, frozenset[str]] = {
     "dense": frozenset(),
     "exact": frozenset(),
@@ -45,6 +53,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "groups": frozenset(),
     "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
 }
+INPUT_OPTIONS: Mapping[str, frozenset[str]] = {**OPTIONS, "features": OPTIONS["local"]}
 
 SMALL_GRID = 512
 UNSAID_BYTES = 2**28  # that a grid, or weights of all users, may take where nobody says how many rounds there will be
@@ -174,7 +183,8 @@ def make_model(
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); eps, accuracy, max_work, certified (sparse).
+            user_rank, arm_rank, correction (features); near_rows, trend_features (local, and features where arms have
+            contexts); eps, accuracy, max_work, certified (sparse).
         why: What "auto" adds to the reason that `model.describe()` gives: why the kernel was made as it was.
 
     Examples:
@@ -204,13 +214,15 @@ def make_model(
     if not isinstance(engine, str) or engine not in ALL_ENGINES:
         remedy = or_similar(engine, ALL_ENGINES, "Use one of these")
         raise UnknownNameError(f"engine {engine!r} is unknown", f"engines are 'auto', {listed(ALL_ENGINES, 8)}", remedy)
-    unknown = sorted(set(options) - OPTIONS[engine])
+    allowed = (INPUT_OPTIONS if kernel.has_inputs else OPTIONS)[engine]
+    unknown = sorted(set(options) - allowed)
     if unknown:
-        known = listed(sorted(OPTIONS[engine])) or "none"
-        raise UnknownNameError(
-            f"engine option {unknown[0]!r} is unknown", f"options of engine {engine!r} are {known}", "Use one of these"
-        )
-    model = ALL_ENGINES[engine](kernel, noise_var=noise_var, **options)
+        known = listed(sorted(allowed)) or "none"
+        whose = f"engine {engine!r} with contexts" if kernel.has_inputs else f"engine {engine!r}"
+        is_of_inputs = unknown[0] in INPUT_OPTIONS[engine]
+        remedy = "State context_schema, with which it is known" if is_of_inputs else "Use one of these"
+        raise UnknownNameError(f"engine option {unknown[0]!r} is unknown", f"options of {whose} are {known}", remedy)
+    model = _class_of(engine, kernel)(kernel, noise_var=noise_var, **options)
     model.reason = reason
     return model
 
@@ -229,7 +241,12 @@ def restore_model(state: dict[str, Any], kernel: JointKernel) -> Model:
         >>> again.predict(0)[0], again.is_sound()
         (array([0., 1.]), True)
     """
-    return ALL_ENGINES[state["engine"]].restored(state, kernel)
+    return _class_of(state["engine"], kernel).restored(state, kernel)
+
+
+def _class_of(engine: str, kernel: JointKernel) -> type[Model]:
+    """Returns the model of an engine, for arms or for inputs."""
+    return INPUT_ENGINES.get(engine, ALL_ENGINES[engine]) if kernel.has_inputs else ALL_ENGINES[engine]
 
 
 def default_options(engine: str) -> dict[str, Any]:

@@ -25,6 +25,17 @@ def require_arms(kernel: JointKernel, engine: str) -> OnPool | OnInputs:
     raise _no_pool(engine)
 
 
+def require_inputs(kernel: JointKernel, engine: str) -> OnInputs:
+    """Returns the kernel if its arms are inputs and its users have a matrix, and raises otherwise."""
+    if isinstance(kernel, OnInputs) and kernel.has_user_cov:
+        return kernel
+    raise ParameterError(
+        f"engine {engine!r} was asked for with contexts on a kernel {type(kernel).__name__}",
+        "its features of users are those of a matrix over all of them",
+        "Use engine 'local', which needs none",
+    )
+
+
 def require_graph(kernel: JointKernel) -> GraphKernel:
     """Returns the kernel if it is the graph's own, and raises otherwise."""
     if isinstance(kernel, GraphKernel):
@@ -73,7 +84,7 @@ def check_users_fit(n_users: int) -> None:
         raise MemoryLimitError(
             f"{n_users} users need {needed / 2**30:.0f} GiB and more on any engine but 'sparse'",
             f"this machine has {whole / 2**30:.0f} GiB",
-            "Use 'auto-ucb', or 'lk-gp-ucb' with engine='sparse' and a pool of arms, or fewer users",
+            "Use 'auto-ucb' without an engine, or 'lk-gp-ucb' with engine='sparse' and a pool of arms, or fewer users",
         )
 
 

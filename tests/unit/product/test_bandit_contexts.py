@@ -62,7 +62,7 @@ def believed(bandit: ct.Bandit, t: int = 3) -> Any:
         lambda bandit: bandit.explain("ana", "a", context(0)),  # which brings a window up to date
     ],
 )
-@pytest.mark.parametrize("options", [{}, {"window": 10}, {"engine": "exact"}])
+@pytest.mark.parametrize("options", [{}, {"window": 10}, {"engine": "exact"}, {"engine": "features"}])
 def test_a_category_keeps_its_code_whatever_changes(options: dict[str, Any], change: Any) -> None:
     bandit = taught(**options)
     before = device(bandit)
@@ -119,7 +119,7 @@ def test_retired_arms_are_not_chosen_and_still_count() -> None:
     assert set(bandit.predict("ana", None, context(0))) == {"a", "b", "c"}
 
 
-@pytest.mark.parametrize("engine", ["local", "exact"])
+@pytest.mark.parametrize("engine", ["local", "exact", "features"])
 def test_a_window_knows_its_last_rewards_alone(engine: str) -> None:
     bandit, other = taught(40, window=8, engine=engine), make(engine=engine)
     found, events = believed(bandit), bandit._learned.events
@@ -233,7 +233,7 @@ def two_kinds(**options: Any) -> ct.Bandit:
     return bandit
 
 
-@pytest.mark.parametrize("engine", ["local", "exact"])
+@pytest.mark.parametrize("engine", ["local", "exact", "features"])
 def test_a_newcomer_without_friends_starts_from_users_with_the_same_features(engine: str) -> None:
     bandit = two_kinds(engine=engine)
     bandit.add_user("young", features={"age": np.float64(26), "region": "n"})

@@ -22,6 +22,11 @@ KINDS: dict[str, dict[str, Any]] = {
     "local": {"users": AGES},
     "exact": {"engine": "exact"},
     "trend": {"policy": "auto-ts", "engine": "local", "engine_options": {"near_rows": 6, "trend_features": 5}},
+    "features": {
+        "engine": "features",
+        "engine_options": {"near_rows": 6, "trend_features": 5},
+        "context_schema": {"hour": "number", "device": "category"},
+    },
     "featureless": {"arms": list(ARMS)},
     "forgetting": {"forgetting": 0.9},
     "hallucinate": {"pending": "hallucinate", "max_pending": 3, "min_propensity": 0.05},

@@ -14,7 +14,7 @@ from coterie.kernels.group_kernel import group_kernel
 from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.models import Model, make_model
-from coterie.models.choose import LARGE_ENGINES, only_limit
+from coterie.models.choose import INPUT_ENGINES, LARGE_ENGINES, only_limit
 from coterie.models.engines.local import LocalModel
 from coterie.models.requirements import check_users_fit
 from coterie.policies.adaptation.clusters import Clusters
@@ -29,7 +29,6 @@ from coterie.policies.rules.scores import Score, ScoreFunction, as_score
 
 CLUSTER_WIDTH = 0.5
 LEARNED = "learned"  # the effect of places of a slate
-INPUT_ENGINES = ("auto", "local", "exact", "dense")
 
 _HINTS: Mapping[str, tuple[type, str]] = {
     "graph": (UserGraph, "Use UserGraph.from_edges, from_networkx, from_matrix or from_table"),
@@ -108,8 +107,8 @@ def inputs_for(
             "an auto-* policy of likelihood 'gaussian' learns from them",
             "Use 'auto-ucb' or 'auto-ts' with that likelihood, or leave them out",
         )
-    if engine not in INPUT_ENGINES:
-        rule = f"engines that know them are {listed(INPUT_ENGINES[1:])}"
+    if engine not in ("auto", *INPUT_ENGINES):
+        rule = f"engines that know them are {listed(INPUT_ENGINES)}"
         what = f"engine {engine!r} was asked for with contexts, or features of users"
         raise ParameterError(what, rule, "Leave the engine out")
     schema = ContextSchema() if context_schema is None else ContextSchema.of(context_schema)

@@ -93,12 +93,26 @@ def test_it_goes_on_to_the_bit_from_its_state_also_during_a_fit(arms: str, at: i
     np.testing.assert_array_equal(beliefs(policy), beliefs(other))
 
 
-@pytest.mark.parametrize("engine", ["exact", "dense"])
-def test_it_goes_on_from_its_state_on_other_engines(engine: str) -> None:
-    policy, other = make(engine=engine), make(engine=engine)
+SMALL = {"near_rows": 12, "trend_features": 20}
+
+
+@pytest.mark.parametrize(("engine", "options"), [("exact", {}), ("dense", {}), ("features", SMALL)])
+def test_it_goes_on_from_its_state_on_other_engines(engine: str, options: dict[str, int]) -> None:
+    policy, other = (make(engine=engine, engine_options=options) for _ in range(2))
     play(policy, 20)
     other.restore(deepcopy(policy.state()))
+    assert other.is_sound()
     assert play(policy, 20, start=20) == play(other, 20, start=20)
+    np.testing.assert_array_equal(beliefs(policy), beliefs(other))
+
+
+@every_pool
+def test_features_say_what_they_leave_out(arms: str) -> None:
+    policy = make(arms, engine="features", engine_options=SMALL)
+    play(policy, 60)
+    assert "engine 'features': asked for by name" in policy.describe()
+    assert "The features leave out 0." in policy.describe()
+    assert policy.model.engine == "features"
 
 
 @every_pool

@@ -25,7 +25,9 @@ def test_users_whose_matrices_exceed_the_machine_are_refused_before_they_are_mad
     graph = ct.make_graph("ring", 50)
     ct.make_policy(graph=graph, arms=ARMS, **options)
     monkeypatch.setattr(requirements, "machine_memory", lambda: 16 * 50**2 - 1)
-    with pytest.raises(MemoryLimitError, match=r"50 users need .* Use 'auto-ucb', or .* engine='sparse'"):
+    with pytest.raises(
+        MemoryLimitError, match=r"50 users need .* Use 'auto-ucb' without an engine, or .* engine='sparse'"
+    ):
         ct.make_policy(graph=graph, arms=ARMS, **options)
     monkeypatch.setattr(requirements, "machine_memory", lambda: 16 * 50**2)
     ct.make_policy(graph=graph, arms=ARMS, **options)

@@ -38,6 +38,12 @@ KINDS: dict[str, dict[str, Any]] = {
     "exact": {"engine": "exact"},
     "dense": {"engine": "dense", "policy": "auto-ts"},
     "trend": {"engine": "local", "engine_options": {"near_rows": 8, "trend_features": 6}},
+    "features": {
+        "engine": "features",
+        "engine_options": {"near_rows": 8, "trend_features": 6},
+        "context_schema": {"hour": "number", "device": "category", "on": "flag"},
+    },
+    "features, a schema that is learned": {"engine": "features", "policy": "auto-ts"},
 }
 Step = tuple[str, int, float]
 STEPS = st.lists(

@@ -261,6 +261,11 @@ def engine(*parts: Table, gone: Table | None = None, **optional: Kind) -> Kind:
     return table_of(kinds, optional, own=OWN_SIZES, gone=gone)
 
 
+def _of_features(value: Any, where: str, held: Held) -> Any:
+    """Returns a model of engine "features": of arms in contexts it is as one of "local"."""
+    return engine(CONDITIONED, LOCAL if "inputs" in held.sizes else FEATURES)(value, where, held)
+
+
 STAGES = {name: engine(HYBRID, {"inner": table_of(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
 MODEL = tagged(
     "engine",
@@ -269,7 +274,7 @@ MODEL = tagged(
         "exact": engine(CONDITIONED, EXACT),
         "grid": engine(CONDITIONED, GRID),
         "hybrid": tagged("stage", STAGES),
-        "features": engine(CONDITIONED, FEATURES),
+        "features": _of_features,
         "linear": engine(CONDITIONED, LINEAR),
         "local": engine(CONDITIONED, LOCAL),
         "groups": engine(CONDITIONED, GROUPS),
