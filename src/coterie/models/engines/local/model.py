@@ -19,6 +19,7 @@ new model beside the decisions, so that its trend follows the rewards at no cost
 """
 
 from array import array
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from math import inf, log
@@ -48,6 +49,7 @@ FEATURES = 256  # of the trend, at most
 INPUT_FEATURES = 512  # of the trend, at most, where arms have contexts
 RECENT = 4096  # rows whose features are kept where arms have contexts
 BLOCK = 64  # rows of a user that are conditioned on together
+AT_ONCE = 32_768  # rows whose features are in memory together when all are conditioned on
 MOST_JUDGED = 1024  # rows by which it is told what the features leave out
 
 
@@ -102,6 +104,7 @@ class LocalModel(ConditionedModel):
     mismatch_limit = 1e-3  # a file of it has no kernel: only the belief shows whether graph and features are its own
     stages = False
     most_recent: ClassVar[int] = RECENT
+    most_at_once: ClassVar[int] = AT_ONCE
     kernel: OnPool | OnInputs
 
     def __init__(
@@ -229,13 +232,18 @@ class LocalModel(ConditionedModel):
     def _information(self) -> "_Information":
         """Returns what all rows say of the trend's weights, blocks being independent given these."""
         assert self._trend is not None
-        whitened = [self._whitened(rows) for rows in self._blocks()]
-        features = np.concatenate([each for each, _, _ in whitened])
-        values = np.concatenate([each for _, each, _ in whitened])
-        precision = features.T @ features
+        size = self._trend.size
+        precision, moment, log_det, quadratic = np.zeros((size, size)), np.zeros(size), 0.0, 0.0
+        for blocks in self._groups_of_blocks():
+            whitened = [self._whitened(rows) for rows in blocks]
+            features = np.concatenate([each for each, _, _ in whitened])
+            values = np.concatenate([each for _, each, _ in whitened])
+            precision += features.T @ features
+            moment += features.T @ values
+            log_det = sum((each for _, _, each in whitened), start=log_det)
+            quadratic += float(values @ values)
         precision[np.diag_indices_from(precision)] += 1.0
-        log_det = sum(each for _, _, each in whitened)
-        return _Information(precision, features.T @ values, log_det, float(values @ values))
+        return _Information(precision, moment, log_det, quadratic)
 
     def _take_trend(self, counts: Array) -> None:
         """Takes the trend that suits the first rows, with these counts."""
@@ -296,6 +304,18 @@ class LocalModel(ConditionedModel):
             for rows in self._rows_of.values()
             for start in range(0, len(rows), BLOCK)
         ]
+
+    def _groups_of_blocks(self) -> Iterator[list[Index]]:
+        """Yields the blocks, so many rows together that their features fit in memory however many rows there are."""
+        blocks, n_rows = list[Index](), 0
+        for rows in self._blocks():
+            blocks.append(rows)
+            n_rows += len(rows)
+            if n_rows >= self.most_at_once:
+                yield blocks
+                blocks, n_rows = [], 0
+        if blocks:
+            yield blocks
 
     def _whitened(self, rows: Index) -> tuple[Array, Array, float]:
         """Returns the features and values of a block, whitened by the residual and noise, and its log determinant."""

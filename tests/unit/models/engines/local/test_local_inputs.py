@@ -155,6 +155,24 @@ def test_features_that_are_not_kept_are_computed_again(arms: str) -> None:
         np.testing.assert_array_equal(models[1].predict(user, asked), again.predict(user, asked))
 
 
+class Piecemeal(LocalModel):
+    """Conditions on few rows at once when it is rebuilt."""
+
+    most_at_once = 25
+
+
+@every_layout
+def test_rows_are_conditioned_on_in_groups_where_they_are_many(arms: str) -> None:
+    models = [made(kernel_of(arms), noise_var=0.2, near_rows=40, trend_features=30) for made in (LocalModel, Piecemeal)]
+    taught(models, arms, 150)
+    asked = inputs_of(arms, 10, seed=9)
+    for model in models:
+        model.rebuild()
+    np.testing.assert_allclose(models[0].predict(1, asked), models[1].predict(1, asked), atol=1e-10)
+    for name in ("info_gain", "log_marginal_likelihood"):
+        assert getattr(models[0], name) == pytest.approx(getattr(models[1], name), rel=1e-10)
+
+
 @every_layout
 def test_rewards_one_by_one_are_as_the_same_ones_at_once(arms: str) -> None:
     """Where the trend is the same one, up to the rounding that one-by-one updates of it pile up."""
