@@ -80,8 +80,14 @@ def material_of(
     """
     events = log.events if contexts else replace(log.events, context=None)
     log = replace(log, events=events)
-    shown = candidates_left(events, len(log.arm_ids))
-    starts, candidates = _candidates(shown, len(events), len(log.arm_ids), most_candidates)
+    logged = _decisions(events, len(log.arm_ids), most_candidates=most_candidates)
+    people = log.graph if graph else without_edges(log.graph)
+    return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
+
+
+def _decisions(events: Events, n_arms: int, *, most_candidates: int) -> Logged:
+    """Returns the decisions that events are, in order and each slate whole."""
+    starts, candidates = _candidates(candidates_left(events, n_arms), len(events), n_arms, most_candidates)
     logged = Logged(
         users=events.user.astype(np.intp),
         starts=starts,
@@ -96,10 +102,7 @@ def material_of(
         slates=None if events.slate is None else in_slates(events).astype(np.intp),
         shown_at=None if events.place is None else np.maximum(events.place, 1).astype(np.intp),
     )
-    if events.slate is not None:
-        logged = logged.take(slate_order(events))
-    people = log.graph if graph else without_edges(log.graph)
-    return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
+    return logged if events.slate is None else logged.take(slate_order(events))
 
 
 def _propensities(events: Events) -> Array:
@@ -159,18 +162,22 @@ def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
     if (context := events.context) is not None:
         names = f"{listed(context.columns, 9)}"
         yield f"The contexts ({names}) are shown to auto-* policies of likelihood gaussian; others do without."
-    if events.slate is not None:
-        in_some, slates = events.slate[events.slate >= 0], np.unique(events.slate[events.slate >= 0])
-        yield (
-            f"{len(in_some)} decisions are the places of {counted(len(slates), 'slate')}: each is judged among the "
-            "candidates that earlier places left."
-        )
+    yield from _notes_of_slates(events)
     if not isinstance(log.arms, ArmPool):
         yield "The arms have no features: each has an indicator of its own."
     if with_graph and not log.graph.n_edges:
         yield "The graph has no edges: users learn from each other only what a policy shares among all."
     if events.time is None or np.isnan(events.time).all():
         yield "There are no times: the rows are taken to be in order."
+
+
+def _notes_of_slates(events: Events) -> Iterator[str]:
+    if events.slate is not None:
+        in_some, slates = events.slate[events.slate >= 0], np.unique(events.slate[events.slate >= 0])
+        yield (
+            f"{len(in_some)} decisions are the places of {counted(len(slates), 'slate')}: each is judged among the "
+            "candidates that earlier places left."
+        )
 
 
 def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True, contexts: bool = True) -> Material:
