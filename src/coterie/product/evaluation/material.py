@@ -148,9 +148,7 @@ def _pool(log: Log) -> ArmPool:
         problem = f"the {len(log.arms)} arms have no features"
         rule = f"up to {MOST_INDICATORS} arms without features have an indicator each"
         raise InputError(problem, rule, "Give the table arms columns of features")
-    if log.events.context is not None:
-        return ArmPool.without_features(log.arms)
-    return ArmPool(np.eye(len(log.arms)), ids=log.arms)
+    return ArmPool.without_features(log.arms)
 
 
 def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
