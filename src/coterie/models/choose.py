@@ -41,7 +41,7 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
-    "local": frozenset({"near_rows", "trend_features"}),
+    "local": frozenset({"near_rows", "trend_features", "exact_rows"}),
     "groups": frozenset(),
     "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
 }

@@ -21,7 +21,11 @@ AGES = {user: {"age": 20.0 + 5 * i, "region": "ns"[i % 2]} for i, user in enumer
 KINDS: dict[str, dict[str, Any]] = {
     "local": {"users": AGES},
     "exact": {"engine": "exact"},
-    "trend": {"policy": "auto-ts", "engine": "local", "engine_options": {"near_rows": 6, "trend_features": 5}},
+    "trend": {
+        "policy": "auto-ts",
+        "engine": "local",
+        "engine_options": {"near_rows": 6, "exact_rows": 6, "trend_features": 5},
+    },
     "featureless": {"arms": list(ARMS)},
     "forgetting": {"forgetting": 0.9},
     "hallucinate": {"pending": "hallucinate", "max_pending": 3, "min_propensity": 0.05},

@@ -29,7 +29,7 @@ CASES: dict[str, dict[str, Any]] = {
     "users": {"users": TABLE},
     "exact": {"engine": "exact", "policy": "auto-ts"},
     "dense": {"engine": "dense"},
-    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "trend_features": 6}},
+    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "exact_rows": 8, "trend_features": 6}},
     "window": {"window": 12},
     "hallucinate": {"pending": "hallucinate"},
 }

@@ -37,7 +37,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "binary": {"reward": "binary", "expire_after": 6.0, "max_pending": 4},
     "exact": {"engine": "exact"},
     "dense": {"engine": "dense", "policy": "auto-ts"},
-    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "trend_features": 6}},
+    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "exact_rows": 8, "trend_features": 6}},
 }
 Step = tuple[str, int, float]
 STEPS = st.lists(

@@ -271,7 +271,7 @@ MODEL = tagged(
         "hybrid": tagged("stage", STAGES),
         "features": engine(CONDITIONED, FEATURES),
         "linear": engine(CONDITIONED, LINEAR),
-        "local": engine(CONDITIONED, LOCAL),
+        "local": engine(CONDITIONED, LOCAL, exact_rows=whole(1), grown=table_of(EXACT)),
         "groups": engine(CONDITIONED, GROUPS),
         "sparse": engine(CONDITIONED, SPARSE, gone=GONE, certified=FLAG, growth=GROWTH, sums_are_old=FLAG),
     },
