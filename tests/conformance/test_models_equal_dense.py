@@ -202,7 +202,7 @@ def test_inputs_in_batches_with_weights_and_with_other_settings_equal_dense(
 @given(case=input_cases(), cut=st.integers(0, 25))
 def test_features_of_all_inputs_seen_are_exact(case: InputCase, cut: int) -> None:
     """Also at inputs, and of users, that were not seen; a share of 1e-6 may be left out."""
-    model, dense = InputFeaturesModel(case.kernel, noise_var=case.noise_var, near_rows=1), dense_on_inputs(case)
+    model, dense = InputFeaturesModel(case.kernel, noise_var=case.noise_var, exact_rows=1), dense_on_inputs(case)
     for user, row, reward in case.history[:cut]:
         for each in (model, dense):
             each.update(user, case.inputs[row], reward)
@@ -219,7 +219,7 @@ def test_features_of_all_inputs_seen_are_exact(case: InputCase, cut: int) -> Non
 @given(case=input_cases(), most=st.sampled_from([1, 3, 8, 20]))
 def test_features_of_inputs_are_as_far_from_exact_as_the_stated_error_allows(case: InputCase, most: int) -> None:
     """Left-out variances sum up to what the covariance of the rewards is off by at most, and so its inverse."""
-    options = {"near_rows": 1, "trend_features": most}
+    options = {"exact_rows": 1, "trend_features": most}
     model, dense = InputFeaturesModel(case.kernel, noise_var=case.noise_var, **options), dense_on_inputs(case)
     for user, row, reward in case.history:
         for each in (model, dense):

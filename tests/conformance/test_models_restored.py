@@ -141,8 +141,8 @@ def test_a_restored_model_without_a_pool_is_the_same(engine: str) -> None:
 
 
 SMALL_INPUTS: dict[str, dict[str, int]] = {
-    "features": {"near_rows": 3, "trend_features": 6},
-    "local": {"near_rows": 3, "trend_features": 6},
+    "features": {"exact_rows": 3, "trend_features": 6},
+    "local": {"near_rows": 3, "exact_rows": 3, "trend_features": 6},
 }  # so small that a short history has a trend
 
 

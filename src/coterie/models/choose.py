@@ -49,11 +49,11 @@ OPTIONS: Mapping[str, frozenset[str]] = {
     "grid": frozenset({"block_size", "memory_limit"}),
     "hybrid": frozenset({"switch_after", "memory_limit"}),
     "linear": frozenset({"memory_limit"}),
-    "local": frozenset({"near_rows", "trend_features"}),
+    "local": frozenset({"near_rows", "trend_features", "exact_rows"}),
     "groups": frozenset(),
     "sparse": frozenset({"eps", "accuracy", "max_work", "certified"}),
 }
-INPUT_OPTIONS: Mapping[str, frozenset[str]] = {**OPTIONS, "features": OPTIONS["local"]}
+INPUT_OPTIONS: Mapping[str, frozenset[str]] = {**OPTIONS, "features": frozenset({"trend_features", "exact_rows"})}
 
 SMALL_GRID = 512
 UNSAID_BYTES = 2**28  # that a grid, or weights of all users, may take where nobody says how many rounds there will be
@@ -183,8 +183,8 @@ def make_model(
         refresh_every: A hint for "auto": how often, in rounds, the user covariance will be replaced.
         clusters: A hint for "auto": whether it will always be 1 within a cluster of users and 0 across.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); near_rows, trend_features (local, and features where arms have
-            contexts); eps, accuracy, max_work, certified (sparse).
+            user_rank, arm_rank, correction (features); near_rows (local); trend_features, exact_rows (local, and
+            features where arms have contexts); eps, accuracy, max_work, certified (sparse).
         why: What "auto" adds to the reason that `model.describe()` gives: why the kernel was made as it was.
 
     Examples:

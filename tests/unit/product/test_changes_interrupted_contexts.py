@@ -21,10 +21,14 @@ AGES = {user: {"age": 20.0 + 5 * i, "region": "ns"[i % 2]} for i, user in enumer
 KINDS: dict[str, dict[str, Any]] = {
     "local": {"users": AGES},
     "exact": {"engine": "exact"},
-    "trend": {"policy": "auto-ts", "engine": "local", "engine_options": {"near_rows": 6, "trend_features": 5}},
+    "trend": {
+        "policy": "auto-ts",
+        "engine": "local",
+        "engine_options": {"near_rows": 6, "exact_rows": 6, "trend_features": 5},
+    },
     "features": {
         "engine": "features",
-        "engine_options": {"near_rows": 6, "trend_features": 5},
+        "engine_options": {"exact_rows": 6, "trend_features": 5},
         "context_schema": {"hour": "number", "device": "category"},
     },
     "featureless": {"arms": list(ARMS)},

@@ -54,6 +54,7 @@ class ExactModel(ConditionedModel):
         self._factor = PanelCholesky()
         self._users = GrowingArray(np.empty(0, dtype=np.intp))
         self._arms: GrowingArray | None = None
+        self._ready = GrowingArray(np.empty(0))  # the same arms, prepared
         self._whitened = GrowingArray(np.empty(0))
         self._scored: tuple[int, Any, Array, Array, Array] | None = None
 
@@ -72,6 +73,7 @@ class ExactModel(ConditionedModel):
         self._factor = PanelCholesky.restored(state["factor"])
         self._users, self._whitened = GrowingArray(state["users"]), GrowingArray(state["whitened"])
         self._arms = None if state["arms"] is None else GrowingArray(state["arms"])
+        self._ready = GrowingArray(np.empty(0) if state["arms"] is None else kernel.prepared(state["arms"]))
         scored = state["scored"]
         self._scored = None if scored is None else tuple(scored[name] for name in SCORED)
 
@@ -130,10 +132,11 @@ class ExactModel(ConditionedModel):
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std."""
-        prior = self.kernel.user_cov[user, user] * self.kernel.arm_diag(arms)
+        ready = self.kernel.prepared(arms)
+        prior = self.kernel.user_cov[user, user] * self.kernel.prepared_diag(ready)
         if self._arms is None:
             return np.zeros(len(arms)), np.sqrt(prior)
-        solved = self._factor.solve(self.kernel.cross_of_user(user, arms, self._users.values, self._arms.values))
+        solved = self._solved(user, ready)
         mean = solved @ self._whitened.values
         variance = np.maximum(prior - np.einsum("ij,ij->i", solved, solved), 0.0)
         # The arm that is chosen is learned next: its solved row is the row that the factor grows by.
@@ -153,10 +156,16 @@ class ExactModel(ConditionedModel):
         prior = self.kernel.cross(users, arms, users, arms)
         if self._arms is None:
             return prior
-        solved = self._factor.solve(self.kernel.cross_of_user(user, arms, self._users.values, self._arms.values))
+        solved = self._solved(user, self.kernel.prepared(arms))
         return np.asarray(prior - solved @ solved.T)
 
-    def _condition_one(self, user: int, arm: Any, reward: float) -> tuple[float, float]:
+    def _solved(self, user: int, ready: Any) -> Array:
+        """Returns the covariances of a user's prepared arms with the rows, each times the inverse factor."""
+        cross = self.kernel.prepared_cross(ready, self._ready.values)
+        cross *= self.kernel.user_cov[user].take(self._users.values)
+        return self._factor.solve(cross)
+
+    def _condition_one(self, user: int, arm: Any, reward: float, noise_var: float | None = None) -> tuple[float, float]:
         position = self._position_in_scored(user, arm)
         if position is None:
             self._scored = None
@@ -168,7 +177,7 @@ class ExactModel(ConditionedModel):
         else:
             _, _, rows, means, variances = self._scored
             solved, mean, variance = rows[position : position + 1], float(means[position]), float(variances[position])
-        variance += self.noise_var
+        variance += self.noise_var if noise_var is None else noise_var
         surprise = reward - mean
         self._grow(np.array([user]), np.array([arm]), solved, np.array([[sqrt(variance)]]), np.array([surprise]))
         return variance, surprise
@@ -195,10 +204,12 @@ class ExactModel(ConditionedModel):
             )
         self._factor.append(solved, corner)
         self._users.extend(users)
+        ready = self.kernel.prepared(arms)
         if self._arms is None:
-            self._arms = GrowingArray(arms)
+            self._arms, self._ready = GrowingArray(arms), GrowingArray(ready)
         else:
             self._arms.extend(arms)
+            self._ready.extend(ready)
         self._whitened.extend(solve_lower(corner, surprise))
         self._scored = None
 

@@ -117,8 +117,9 @@ def make_policy(
         expected_rounds: A hint for "auto"; for sup-kernel-ucb also the T that its stages are laid out for, default
             1000.
         engine_options: memory_limit in bytes (all but dense and exact); block_size (grid); switch_after (hybrid);
-            user_rank, arm_rank, correction (features); near_rows, trend_features (local, and features where arms have
-            contexts); eps, accuracy, max_work, certified (sparse); feature_error, max_features (sparse, groups).
+            user_rank, arm_rank, correction (features); near_rows (local); trend_features, exact_rows (local, and
+            features where arms have contexts); eps, accuracy, max_work, certified (sparse); feature_error, max_features
+            (sparse, groups).
         seed: Fixes the randomness; a decision's depends on (seed, decision number) only.
         **unknown: Refused, with the list of what is known.
 

@@ -1,10 +1,10 @@
 """What policies are judged on: the decisions of a log in tables, or of a bandit's journal."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,6 +24,7 @@ from coterie.product.files.journal import Steady
 from coterie.product.files.replaying import JournalLines
 from coterie.product.files.saving import load_bandit
 
+Kept: TypeAlias = Sequence[tuple[Decision, Mapping[Any, float]]]  # and the probability of each candidate
 MOST_INDICATORS = 2000  # arms that may have an indicator each: their features are a square
 MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and predicted
 
@@ -80,8 +81,14 @@ def material_of(
     """
     events = log.events if contexts else replace(log.events, context=None)
     log = replace(log, events=events)
-    shown = candidates_left(events, len(log.arm_ids))
-    starts, candidates = _candidates(shown, len(events), len(log.arm_ids), most_candidates)
+    logged = _decisions(events, len(log.arm_ids), most_candidates=most_candidates)
+    people = log.graph if graph else without_edges(log.graph)
+    return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
+
+
+def _decisions(events: Events, n_arms: int, *, chances: Array | None = None, most_candidates: float = inf) -> Logged:
+    """Returns the decisions that events are, in order and each slate whole; `chances` are one for each candidate."""
+    starts, candidates = _candidates(candidates_left(events, n_arms), len(events), n_arms, most_candidates)
     logged = Logged(
         users=events.user.astype(np.intp),
         starts=starts,
@@ -92,14 +99,12 @@ def material_of(
         times=_whole(
             events, "time", "all have one, or none has", "Fill it in, or drop the column: rows are then in order"
         ),
+        chances=chances,
         contexts=events.context,
         slates=None if events.slate is None else in_slates(events).astype(np.intp),
         shown_at=None if events.place is None else np.maximum(events.place, 1).astype(np.intp),
     )
-    if events.slate is not None:
-        logged = logged.take(slate_order(events))
-    people = log.graph if graph else without_edges(log.graph)
-    return Material(logged, people, _pool(log), tuple(_notes_of_log(log, with_graph=graph)))
+    return logged if events.slate is None else logged.take(slate_order(events))
 
 
 def _propensities(events: Events) -> Array:
@@ -123,7 +128,7 @@ def _whole(events: Events, name: str, rule: str, remedy: str) -> Array | None:
     return column
 
 
-def _candidates(given: Ragged | None, n_events: int, n_arms: int, most: int) -> tuple[Index, Index]:
+def _candidates(given: Ragged | None, n_events: int, n_arms: int, most: float) -> tuple[Index, Index]:
     """Returns where the candidates of each event start, and all of them; all arms where none were logged."""
     sizes = np.full(n_events, n_arms) if given is None else np.where(given.lengths == 0, n_arms, given.lengths)
     starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
@@ -145,9 +150,7 @@ def _pool(log: Log) -> ArmPool:
         problem = f"the {len(log.arms)} arms have no features"
         rule = f"up to {MOST_INDICATORS} arms without features have an indicator each"
         raise InputError(problem, rule, "Give the table arms columns of features")
-    if log.events.context is not None:
-        return ArmPool.without_features(log.arms)
-    return ArmPool(np.eye(len(log.arms)), ids=log.arms)
+    return ArmPool.without_features(log.arms)
 
 
 def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
@@ -159,18 +162,22 @@ def _notes_of_log(log: Log, *, with_graph: bool) -> Iterator[str]:
     if (context := events.context) is not None:
         names = f"{listed(context.columns, 9)}"
         yield f"The contexts ({names}) are shown to auto-* policies of likelihood gaussian; others do without."
-    if events.slate is not None:
-        in_some, slates = events.slate[events.slate >= 0], np.unique(events.slate[events.slate >= 0])
-        yield (
-            f"{len(in_some)} decisions are the places of {counted(len(slates), 'slate')}: each is judged among the "
-            "candidates that earlier places left."
-        )
+    yield from _notes_of_slates(events)
     if not isinstance(log.arms, ArmPool):
         yield "The arms have no features: each has an indicator of its own."
     if with_graph and not log.graph.n_edges:
         yield "The graph has no edges: users learn from each other only what a policy shares among all."
     if events.time is None or np.isnan(events.time).all():
         yield "There are no times: the rows are taken to be in order."
+
+
+def _notes_of_slates(events: Events) -> Iterator[str]:
+    if events.slate is not None:
+        in_some, slates = events.slate[events.slate >= 0], np.unique(events.slate[events.slate >= 0])
+        yield (
+            f"{len(in_some)} decisions are the places of {counted(len(slates), 'slate')}: each is judged among the "
+            "candidates that earlier places left."
+        )
 
 
 def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True, contexts: bool = True) -> Material:
@@ -193,27 +200,33 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True, co
         rule = "a policy is judged by decisions and what came of them"
         raise InputError(f"{str(journal)!r} has no rewarded decision since the snapshot", rule, "Use an earlier one")
     _check_pool(bandit, kept)
-    logged = Logged.of(
-        [bandit.graph.index_of(each.user) for each, _ in kept],
-        [[bandit.arms.index_of(arm) for arm in chances] for _, chances in kept],
-        [bandit.arms.index_of(each.arm) for each, _ in kept],
-        [rewards[each.id] for each, _ in kept],
-        [chances[each.arm] for each, chances in kept],
-        chances=[list(chances.values()) for _, chances in kept],
-    )
+    events = _events(bandit, kept, rewards, lines.ranked())
     schema = bandit.context_schema
     if contexts and schema is not None and schema.fields:
         given = lines.contexts()
-        logged = replace(logged, contexts=Contexts.of([given.get(each.id) for each, _ in kept], schema))
-    ranked = lines.ranked()
-    if any(each.id in ranked for each, _ in kept):
-        slates, places = zip(*(ranked.get(each.id, (each.id, 1)) for each, _ in kept), strict=True)
-        logged = replace(logged, slates=np.array(slates, dtype=np.intp), shown_at=np.array(places, dtype=np.intp))
+        events = replace(events, context=Contexts.of([given.get(each.id) for each, _ in kept], schema))
+    shares = np.array([share for _, chances in kept for share in chances.values()])
     people = bandit.graph if graph else without_edges(bandit.graph)
-    return Material(logged, people, bandit.arms, tuple(_notes_of_journal(bandit, len(rewards), len(made), len(kept))))
+    notes = *_notes_of_journal(bandit, len(rewards), len(made), len(kept)), *_notes_of_slates(events)
+    return Material(_decisions(events, len(bandit.arms), chances=shares), people, bandit.arms, notes)
 
 
-def _check_pool(bandit: Bandit, kept: Iterable[tuple[Decision, Mapping[Any, float]]]) -> None:
+def _events(bandit: Bandit, kept: Kept, rewards: Mapping[int, float], ranked: Mapping[int, tuple[int, int]]) -> Events:
+    """Returns decisions of a bandit as a log has them; `ranked` are slate and place of those that are of one."""
+    slate, place = np.array([ranked.get(each.id, (-1, -1)) for each, _ in kept], dtype=np.int64).T
+    has_slates = bool((slate >= 0).any())
+    return Events(
+        user=np.array([bandit.graph.index_of(each.user) for each, _ in kept], dtype=np.int64),
+        arm=np.array([bandit.arms.index_of(each.arm) for each, _ in kept], dtype=np.int64),
+        reward=np.array([rewards[each.id] for each, _ in kept], dtype=np.float64),
+        candidates=Ragged.of([[bandit.arms.index_of(arm) for arm in chances] for _, chances in kept]),
+        propensity=np.array([chances[each.arm] for each, chances in kept]),
+        slate=slate if has_slates else None,
+        place=place if has_slates else None,
+    )
+
+
+def _check_pool(bandit: Bandit, kept: Kept) -> None:
     """Raises if a candidate is known by features that came with its request alone."""
     policy = bandit._learned.policy
     rule, remedy = "candidates are arms of the pool, with the features that they have there", "Log tables instead"

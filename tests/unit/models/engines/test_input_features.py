@@ -48,7 +48,7 @@ def features(**options: int) -> InputFeaturesModel:
 
 def test_it_is_near_the_exact_one_and_hardly_more_certain() -> None:
     """By up to 10 %, since blocks are taken to be independent given the features."""
-    model, exact = features(near_rows=48, trend_features=200), make_model(KERNEL, noise_var=0.2, engine="exact")
+    model, exact = features(exact_rows=48, trend_features=200), make_model(KERNEL, noise_var=0.2, engine="exact")
     taught([model, exact], 300)
     model.rebuild()
     asked = inputs_of(20, seed=9)
@@ -61,7 +61,7 @@ def test_it_is_near_the_exact_one_and_hardly_more_certain() -> None:
 
 
 def test_what_is_left_out_is_stated_and_stays_in_the_variance() -> None:
-    model = features(near_rows=10, trend_features=30)
+    model = features(exact_rows=10, trend_features=30)
     taught([model], 120)
     users, arms = model.history.user_array(), model.history.arm_array()
     at, prior = model._features(users, KERNEL.prepared(arms)), KERNEL.diag(users, arms)
@@ -79,7 +79,7 @@ def test_what_is_left_out_is_stated_and_stays_in_the_variance() -> None:
 def test_more_features_leave_out_less_and_few_pairs_nothing() -> None:
     stated = []
     for most in (5, 40, 300):
-        model = features(near_rows=10, trend_features=most)
+        model = features(exact_rows=10, trend_features=most)
         assert model.left_out() == (0.0, 0.0)
         taught([model], 10)
         assert model.left_out() == (0.0, 0.0)
@@ -92,7 +92,7 @@ def test_more_features_leave_out_less_and_few_pairs_nothing() -> None:
 
 
 def test_features_are_chosen_again_when_it_is_rebuilt() -> None:
-    model = features(near_rows=10, trend_features=300)
+    model = features(exact_rows=10, trend_features=300)
     taught([model], 100)
     before = model.left_out()
     model.rebuild()
@@ -111,7 +111,7 @@ def test_a_decision_and_a_reward_touch_no_more_however_many_rewards_there_are() 
             Counting.entries += len(arms) * len(others)
             return super().prepared_cross(arms, others)
 
-    model = InputFeaturesModel(Counting(KERNEL.user_cov, INPUTS), noise_var=0.2, near_rows=32, trend_features=40)
+    model = InputFeaturesModel(Counting(KERNEL.user_cov, INPUTS), noise_var=0.2, exact_rows=32, trend_features=40)
     asked, read, learned = inputs_of(20, seed=9), [], []
     for size in (200, 800):
         taught([model], size - model.n_observations, seed=size)
@@ -134,10 +134,10 @@ def test_what_it_cannot_do_is_refused() -> None:
         features().retune(large, 0.1)
     with pytest.raises(ParameterError, match="without a pool"):
         FeaturesModel(KERNEL)
-    with pytest.raises(UnknownNameError, match="engine 'features' with contexts are 'near_rows', 'trend_features'"):
+    with pytest.raises(UnknownNameError, match="engine 'features' with contexts are 'exact_rows', 'trend_features'"):
         make_model(KERNEL, engine="features", engine_options={"user_rank": 2})
-    with pytest.raises(UnknownNameError, match=r"'near_rows' is unknown; .* State context_schema"):
-        make_model(ct.kernels.PoolKernel(np.eye(2), np.eye(2)), engine="features", engine_options={"near_rows": 2})
+    with pytest.raises(UnknownNameError, match=r"'exact_rows' is unknown; .* State context_schema"):
+        make_model(ct.kernels.PoolKernel(np.eye(2), np.eye(2)), engine="features", engine_options={"exact_rows": 2})
     for wrong in (0, -1, 2.5, True):
         with pytest.raises(ParameterError, match="trend_features is"):
             make_model(KERNEL, engine="features", engine_options={"trend_features": wrong})

@@ -93,7 +93,7 @@ def test_it_goes_on_to_the_bit_from_its_state_also_during_a_fit(arms: str, at: i
     np.testing.assert_array_equal(beliefs(policy), beliefs(other))
 
 
-SMALL = {"near_rows": 12, "trend_features": 20}
+SMALL = {"exact_rows": 12, "trend_features": 20}
 
 
 @pytest.mark.parametrize(("engine", "options"), [("exact", {}), ("dense", {}), ("features", SMALL)])

@@ -93,7 +93,7 @@ def test_beliefs_are_nearly_the_same(traits: Array | None, size: int, error: flo
 
 def test_the_trend_has_what_follows_users_features_beside_what_is_common() -> None:
     kernel = contexts()[1].kernel(HYPER)
-    model, rng = LocalModel(kernel, noise_var=0.3, near_rows=20), np.random.default_rng(1)
+    model, rng = LocalModel(kernel, noise_var=0.3, near_rows=20, exact_rows=20), np.random.default_rng(1)
     for row in inputs_of(150, 2):
         model.update(int(rng.integers(40)), row, float(rng.normal()))
     model.rebuild()

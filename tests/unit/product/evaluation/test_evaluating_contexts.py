@@ -262,7 +262,7 @@ def test_a_log_in_tables_brings_its_contexts() -> None:
     assert told in found.notes
     without = material_of(tables(), contexts=False)
     assert without.logged.contexts is None
-    assert without.arms.has_features
+    assert not without.arms.has_features
     assert told not in without.notes
 
 

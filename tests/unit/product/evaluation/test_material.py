@@ -54,6 +54,7 @@ def test_without_features_and_times_there_are_notes() -> None:
     found = material_of(a_log(arms=POOL.ids, time=None))
     assert found.arms.ids == POOL.ids
     np.testing.assert_array_equal(found.arms.features, np.eye(3))
+    assert not found.arms.has_features
     assert found.logged.times is None
     assert [each.split(":")[0] for each in found.notes[1:]] == ["The arms have no features", "There are no times"]
 

@@ -29,10 +29,10 @@ CASES: dict[str, dict[str, Any]] = {
     "users": {"users": TABLE},
     "exact": {"engine": "exact", "policy": "auto-ts"},
     "dense": {"engine": "dense"},
-    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "trend_features": 6}},
+    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "exact_rows": 8, "trend_features": 6}},
     "features": {
         "engine": "features",
-        "engine_options": {"near_rows": 8, "trend_features": 6},
+        "engine_options": {"exact_rows": 8, "trend_features": 6},
         "context_schema": {"hour": "number", "device": "category", "on": "flag"},
     },
     "window": {"window": 12},

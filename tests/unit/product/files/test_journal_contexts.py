@@ -37,10 +37,10 @@ KINDS: dict[str, dict[str, Any]] = {
     "binary": {"reward": "binary", "expire_after": 6.0, "max_pending": 4},
     "exact": {"engine": "exact"},
     "dense": {"engine": "dense", "policy": "auto-ts"},
-    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "trend_features": 6}},
+    "trend": {"engine": "local", "engine_options": {"near_rows": 8, "exact_rows": 8, "trend_features": 6}},
     "features": {
         "engine": "features",
-        "engine_options": {"near_rows": 8, "trend_features": 6},
+        "engine_options": {"exact_rows": 8, "trend_features": 6},
         "context_schema": {"hour": "number", "device": "category", "on": "flag"},
     },
     "features, a schema that is learned": {"engine": "features", "policy": "auto-ts"},

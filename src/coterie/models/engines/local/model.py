@@ -16,10 +16,14 @@ rewards there are, but for the search for who is near.
 
 The trend is chosen by the reward that makes more rows than are near, and by every rebuild: a fit of `auto-*` makes a
 new model beside the decisions, so that its trend follows the rewards at no cost to a call.
+
+Where arms have contexts, and there is a matrix over users, the first rows have no trend: engine `exact` grows their
+factor, which costs less than conditioning on the near rows afresh for each decision, up to some thousand rows. Beyond
+half as many a rebuild chooses a trend, so that a fit makes the change, beside the decisions, and no call waits for it.
 """
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import partial
 from math import inf, log
@@ -36,6 +40,7 @@ from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import JointKernel, OnPool
 from coterie.models.base import Replica
 from coterie.models.conditioned import LOG_2PI, ConditionedModel
+from coterie.models.engines.exact import ExactModel
 from coterie.models.engines.local.recent_rows import RecentRows
 from coterie.models.engines.local.trend import LeftOut, Trend
 from coterie.models.history import GrowingArray, History
@@ -43,6 +48,7 @@ from coterie.models.requirements import require_arms
 
 NEAR = 64  # rows that a decision takes as they are
 LOOKED_AT = 4  # times as many rows, of which those are taken that covary most with the candidates
+EXACT_INPUTS = 1536  # rows up to which all are taken as they are where arms have contexts
 NEAR_INPUTS = 128  # rows that a decision takes as they are where arms have contexts: hardly one comes twice
 INPUTS_LOOKED_AT = 2048  # rows of which those are taken, where arms have contexts
 FEATURES = 256  # of the trend, at most
@@ -91,6 +97,8 @@ class LocalModel(ConditionedModel):
         noise_var: The noise variance of the rewards.
         near_rows: How many rows a decision takes as they are; by default 64, or 128 where arms have contexts.
         trend_features: How many features the trend has at most; by default 256, or 512 where arms have contexts.
+        exact_rows: Where arms have contexts and there is a matrix over users, up to how many rows all are taken as they
+            are, in a factor that grows.
 
     Examples:
         >>> from coterie.kernels.joint import PoolKernel
@@ -114,11 +122,13 @@ class LocalModel(ConditionedModel):
         noise_var: float = 0.01,
         near_rows: int | None = None,
         trend_features: int | None = None,
+        exact_rows: int = EXACT_INPUTS,
     ) -> None:
         super().__init__(require_arms(kernel, self.engine), noise_var=noise_var)
         near, features = (NEAR_INPUTS, INPUT_FEATURES) if kernel.has_inputs else (NEAR, FEATURES)
         self.near_rows = near if near_rows is None else near_rows
         self.trend_features = features if trend_features is None else trend_features
+        self.exact_rows = exact_rows
         self._reset()
 
     @property
@@ -127,11 +137,12 @@ class LocalModel(ConditionedModel):
         held = (self._users, self._arms, self._counts, self._means)
         trend = 0 if self._trend is None else self._trend.nbytes
         trend += 0 if self._recent is None else self._recent.nbytes
+        trend += 0 if self._grown is None else self._grown.nbytes
         return int(sum(each.values.nbytes for each in held) + self._cov.nbytes + self._n_rows.nbytes + trend)
 
     def describe(self) -> str:
         """Returns in words which engine this is and why, and what it leaves out."""
-        rows = self._users.size
+        rows = len(self.history)
         if self._trend is None:
             return f"{super().describe()} Exact: all {rows} pairs are near enough."
         stated = f" {self.left_out().in_words()}" if self.kernel.has_inputs else ""
@@ -157,7 +168,10 @@ class LocalModel(ConditionedModel):
 
     def replica(self) -> Replica:
         """Returns what makes a model of this engine with these options on another kernel."""
-        return partial(_replica, type(self), self.near_rows, self.trend_features, self.reason)
+        return partial(_replica, type(self), self._sizes(), self.reason)
+
+    def _sizes(self) -> dict[str, int]:
+        return {"near_rows": self.near_rows, "trend_features": self.trend_features, "exact_rows": self.exact_rows}
 
     # The belief
 
@@ -171,6 +185,8 @@ class LocalModel(ConditionedModel):
         self._counts, self._means = GrowingArray(np.empty(0)), GrowingArray(np.empty(0))
         self._rows_of: dict[int, array[int]] = {}
         self._n_rows = np.zeros(self.kernel.n_users, dtype=np.intp)
+        few = self._takes_all(max(self.near_rows, self.exact_rows // 2))
+        self._grown = self._adopted(ExactModel(self.kernel, noise_var=self.noise_var)) if few else None
 
     def _detach(self) -> None:
         self._reset()
@@ -179,10 +195,23 @@ class LocalModel(ConditionedModel):
         """Recomputes the belief from the collapsed history, with a trend chosen for it."""
         history = self.history
         self._reset()
+        if self._grown is not None:
+            self._info_gain = self._log_likelihood = 0.0
+            self._absorb(history)
+            return
         self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
         self._info_gain, self._log_likelihood = self._sums(
             *(self._choose_trend() if self._has_many_rows() else self._all_together())
         )
+
+    def _takes_all(self, most: int) -> bool:
+        """Returns whether one factor can have all rows, of at most so many."""
+        return self.kernel.has_inputs and self.kernel.has_user_cov and len(self.history) <= most
+
+    def _adopted(self, grown: ExactModel) -> ExactModel:
+        """Returns the model that holds the belief while one factor has all rows; it shares the history."""
+        grown.history, grown.jitter = self.history, self.jitter
+        return grown
 
     def _has_many_rows(self) -> bool:
         """Returns whether there are more rows than are near, or of more users."""
@@ -350,6 +379,10 @@ class LocalModel(ConditionedModel):
         key = self.kernel.key(user, arm)
         known = self.history.rows.get(key)
         self.history.add(key, user, arm, reward, weight=weight)
+        if self._grown is not None:
+            if len(self.history) > self.exact_rows or self._grown._renewal_is_due():
+                self._renew()
+            return
         self._follow_history(user, arm, known)
         if self._trend is None and self._has_many_rows():
             self._take(self._fresh())  # or raises: a belief with a trend is another belief
@@ -382,6 +415,8 @@ class LocalModel(ConditionedModel):
 
         The residual of the reward is predicted from the rows of its block, which the weights know already.
         """
+        if self._grown is not None:
+            return self._grown._condition_one(user, arm, reward, noise)
         one = np.array([arm])
         if self._trend is None:
             mean, std = self.peek(user, one)
@@ -429,14 +464,22 @@ class LocalModel(ConditionedModel):
 
     def read(self, user: int, arms: Any) -> tuple[Array, Array]:
         """Returns mean and std."""
+        if self._grown is not None:
+            return self._grown.read(user, arms)
         near = self._near(user, arms, jointly=False)
         variance = near.residual
         if self._trend is not None:
             variance = variance + np.einsum("ij,ij->i", near.loadings @ self._cov, near.loadings)
         return near.mean, np.sqrt(np.maximum(variance, 0.0))
 
+    def peek(self, user: int, arms: Any) -> tuple[Array, Array]:
+        """Returns mean and std, and leaves no trace."""
+        return self.read(user, arms) if self._grown is None else self._grown.peek(user, arms)
+
     def read_covariance(self, user: int, arms: Any) -> Array:
         """Returns the joint covariance."""
+        if self._grown is not None:
+            return self._grown.read_covariance(user, arms)
         near = self._near(user, arms, jointly=True)
         if self._trend is None:
             return near.residual
@@ -530,13 +573,21 @@ class LocalModel(ConditionedModel):
     # Saving
 
     def _belief(self) -> dict[str, Any]:
-        sizes = {"near_rows": self.near_rows, "trend_features": self.trend_features}
-        return sizes | {"chosen_for": self._chosen_for, "mean": self._mean, "cov": self._cov}
+        out: dict[str, Any] = {"near_rows": self.near_rows, "trend_features": self.trend_features}
+        out |= {"chosen_for": self._chosen_for, "mean": self._mean, "cov": self._cov}
+        if self.kernel.has_inputs:
+            out["exact_rows"] = self.exact_rows
+        return out if self._grown is None else out | {"grown": self._grown._belief()}
 
     def _restore(self, state: dict[str, Any], kernel: JointKernel) -> None:
         super()._restore(state, kernel)
         self.near_rows, self.trend_features = state["near_rows"], state["trend_features"]
+        self.exact_rows = state.get("exact_rows", EXACT_INPUTS)
         self._reset()
+        self._grown = None
+        if "grown" in state:
+            self._grown = self._adopted(ExactModel.restored(state | state["grown"], kernel))
+            return
         history = self.history
         self._remember(history.user_array(), history.arm_array(), history.count_array(), history.mean_array())
         if len(state["chosen_for"]):
@@ -545,6 +596,8 @@ class LocalModel(ConditionedModel):
 
     def mismatch(self) -> float:
         """Returns how far the weights of the trend and the sums are from what history and kernel give, relative."""
+        if self._grown is not None:
+            return super().mismatch()
         if self._trend is None:
             return inf if self._cov.size else self._gap_of_sums(*self._all_together())
         if {len(self._mean), *self._cov.shape} != {self._trend.size}:
@@ -563,20 +616,23 @@ class LocalModel(ConditionedModel):
         of_gain, of_evidence = gap_of_sums(self._info_gain, gain), gap_of_sums(self._log_likelihood, evidence, log_det)
         return max(of_gain, of_evidence)
 
+    # While one factor has all rows
+
     def _condition(self, users: Index, arms: Any, values: Array, noise: Array) -> tuple[float, float]:
-        raise NotImplementedError  # rebuilt as a whole, and learned one by one
+        assert self._grown is not None  # else it is rebuilt as a whole, and learned one by one
+        return self._grown._condition(users, arms, values, noise)
+
+    def _mismatch(self) -> float:
+        return inf if self._grown is None else self._grown._mismatch()
+
+    def _surprise(self) -> float:
+        return super()._surprise() if self._grown is None else self._grown._surprise()
 
 
 def _replica(
-    kind: type[LocalModel],
-    near_rows: int,
-    trend_features: int,
-    reason: str,
-    kernel: JointKernel,
-    *,
-    noise_var: float,
+    kind: type[LocalModel], sizes: Mapping[str, int], reason: str, kernel: JointKernel, *, noise_var: float
 ) -> LocalModel:
-    model = kind(kernel, noise_var=noise_var, near_rows=near_rows, trend_features=trend_features)
+    model = kind(kernel, noise_var=noise_var, **sizes)
     model.reason = reason
     return model
 

@@ -190,6 +190,7 @@ LOCAL: Table = {
     "mean": numbers("size"),
     "cov": numbers("size", "size"),
 }
+INPUT_FEATURES: Table = {**LOCAL, "near_rows": whole(1, most=1), "exact_rows": whole(1)}
 DENSE: Table = {
     "users": rows_of("users", "remembered"),
     "arms": arms_of("remembered"),
@@ -263,7 +264,8 @@ def engine(*parts: Table, gone: Table | None = None, **optional: Kind) -> Kind:
 
 def _of_features(value: Any, where: str, held: Held) -> Any:
     """Returns a model of engine "features": of arms in contexts it is as one of "local"."""
-    return engine(CONDITIONED, LOCAL if "inputs" in held.sizes else FEATURES)(value, where, held)
+    of_arms, of_inputs = engine(CONDITIONED, FEATURES), engine(CONDITIONED, INPUT_FEATURES, grown=table_of(EXACT))
+    return (of_inputs if "inputs" in held.sizes else of_arms)(value, where, held)
 
 
 STAGES = {name: engine(HYBRID, {"inner": table_of(inner)}) for name, inner in (("exact", EXACT), ("grid", GRID))}
@@ -276,7 +278,7 @@ MODEL = tagged(
         "hybrid": tagged("stage", STAGES),
         "features": _of_features,
         "linear": engine(CONDITIONED, LINEAR),
-        "local": engine(CONDITIONED, LOCAL),
+        "local": engine(CONDITIONED, LOCAL, exact_rows=whole(1), grown=table_of(EXACT)),
         "groups": engine(CONDITIONED, GROUPS),
         "sparse": engine(CONDITIONED, SPARSE, gone=GONE, certified=FLAG, growth=GROWTH, sums_are_old=FLAG),
     },

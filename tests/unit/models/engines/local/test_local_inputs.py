@@ -56,7 +56,10 @@ def taught(models: list[Any], arms: str, size: int, seed: int = 0) -> None:
 @every_layout
 def test_it_is_exact_while_rows_are_near(arms: str) -> None:
     kernel = kernel_of(arms)
-    model, exact = LocalModel(kernel, noise_var=0.1, near_rows=40), make_model(kernel, noise_var=0.1, engine="exact")
+    model, exact = (
+        LocalModel(kernel, noise_var=0.1, near_rows=40, exact_rows=40),
+        make_model(kernel, noise_var=0.1, engine="exact"),
+    )
     taught([model, exact], arms, 40)
     asked = inputs_of(arms, 10, seed=9)
     for user in range(6):
@@ -67,10 +70,51 @@ def test_it_is_exact_while_rows_are_near(arms: str) -> None:
 
 
 @every_layout
+@settings(max_examples=15)
+@given(size=st.integers(1, 40), seed=st.integers(0, 100), repeats=st.integers(0, 90))
+def test_while_one_factor_has_all_rows_it_is_the_dense_posterior(arms: str, size: int, seed: int, repeats: int) -> None:
+    """Pairs come again, some rewards are noisier than others, and a rebuild changes nothing."""
+    kernel, rng = kernel_of(arms), np.random.default_rng(seed)
+    model, dense = LocalModel(kernel, noise_var=0.1), make_model(kernel, noise_var=0.1, engine="dense")
+    inputs, users = inputs_of(arms, size, seed), rng.integers(6, size=size)
+    for row in [*range(size), *rng.integers(size, size=repeats).tolist()]:
+        reward, weight = float(rng.normal()), float(rng.choice([1.0, 0.3]))
+        for each in (model, dense):
+            each.learn_noisier(int(users[row]), inputs[row], reward, weight=weight)
+    assert model._grown is not None
+    asked = inputs_of(arms, 5, seed=9)
+    for rebuilt in (False, True):
+        if rebuilt:
+            model.rebuild()
+        for user in range(6):
+            np.testing.assert_allclose(model.predict(user, asked), dense.predict(user, asked), atol=1e-8)
+            np.testing.assert_allclose(model.covariance(user, asked), dense.covariance(user, asked), atol=1e-8)
+        assert model.info_gain == pytest.approx(dense.info_gain, abs=1e-7)
+        assert model.log_marginal_likelihood == pytest.approx(dense.log_marginal_likelihood, abs=1e-6)
+        assert model.is_sound()
+
+
+def test_beyond_half_of_its_rows_a_rebuild_gives_one_factor_up_and_a_call_only_beyond_all() -> None:
+    model = LocalModel(kernel_of("none"), noise_var=0.2, near_rows=10, exact_rows=40, trend_features=30)
+    taught([model], "none", 20)
+    model.rebuild()
+    assert model._grown is not None
+    taught([model], "none", 20, seed=1)
+    assert model._grown is not None
+    fresh = model._fresh()
+    assert fresh._grown is None
+    assert fresh._trend is not None
+    taught([model], "none", 1, seed=2)
+    assert model._grown is None
+    assert model._trend is not None
+    assert model.is_sound()
+
+
+@every_layout
 def test_beyond_it_is_near_the_exact_one_and_not_much_more_certain(arms: str) -> None:
     """A std may be below the exact one by up to 15 %, since blocks are taken to be independent given the trend."""
     kernel = kernel_of(arms)
-    model = LocalModel(kernel, noise_var=0.2, near_rows=48, trend_features=96)
+    model = LocalModel(kernel, noise_var=0.2, near_rows=48, exact_rows=48, trend_features=96)
     exact = make_model(kernel, noise_var=0.2, engine="exact")
     taught([model, exact], arms, 300)
     asked = inputs_of(arms, 20, seed=9)
@@ -92,7 +136,7 @@ def test_beyond_it_is_near_the_exact_one_and_not_much_more_certain(arms: str) ->
 @given(most=st.sampled_from([1, 20, 300]), seed=st.integers(0, 100))
 def test_what_the_trend_leaves_is_a_kernel(arms: str, most: int, seed: int) -> None:
     kernel = kernel_of(arms)
-    model = LocalModel(kernel, noise_var=0.2, near_rows=10, trend_features=most)
+    model = LocalModel(kernel, noise_var=0.2, near_rows=10, exact_rows=10, trend_features=most)
     taught([model], arms, 60, seed)
     model.rebuild()
     assert model._trend is not None
@@ -107,7 +151,7 @@ def test_with_every_feature_it_is_exact_however_few_rows_are_near() -> None:
     kernel = kernel_of("none")
     linear = replace(kernel.arm_kernel, context=ContextPart(1.0, 1.0, 1.0))  # so few features are all of it
     kernel = InputsKernel(kernel.user_cov, linear)
-    model = LocalModel(kernel, noise_var=0.2, near_rows=5, trend_features=500)
+    model = LocalModel(kernel, noise_var=0.2, near_rows=5, exact_rows=5, trend_features=500)
     exact = make_model(kernel, noise_var=0.2, engine="exact")
     taught([model, exact], "none", 150)
     model.rebuild()
@@ -120,7 +164,7 @@ def test_with_every_feature_it_is_exact_however_few_rows_are_near() -> None:
 @every_layout
 @pytest.mark.parametrize("size", [0, 20, 150])
 def test_a_restored_one_is_the_same_to_the_bit(arms: str, size: int) -> None:
-    model = LocalModel(kernel_of(arms), noise_var=0.2, near_rows=40, trend_features=30)
+    model = LocalModel(kernel_of(arms), noise_var=0.2, near_rows=40, exact_rows=40, trend_features=30)
     taught([model], arms, size)
     again: Any = restore_model(deepcopy(model.state()), model.kernel)
     assert again.is_sound()
@@ -143,7 +187,10 @@ class Forgetful(LocalModel):
 
 @every_layout
 def test_features_that_are_not_kept_are_computed_again(arms: str) -> None:
-    models = [made(kernel_of(arms), noise_var=0.2, near_rows=40, trend_features=30) for made in (LocalModel, Forgetful)]
+    models = [
+        made(kernel_of(arms), noise_var=0.2, near_rows=40, exact_rows=40, trend_features=30)
+        for made in (LocalModel, Forgetful)
+    ]
     taught(models, arms, 150)
     asked = inputs_of(arms, 10, seed=9)
     for user in range(6):
@@ -163,7 +210,8 @@ class Piecemeal(LocalModel):
 
 @every_layout
 def test_rows_are_conditioned_on_in_groups_where_they_are_many(arms: str) -> None:
-    models = [made(kernel_of(arms), noise_var=0.2, near_rows=40, trend_features=30) for made in (LocalModel, Piecemeal)]
+    sizes = {"near_rows": 40, "exact_rows": 40, "trend_features": 30}
+    models = [made(kernel_of(arms), noise_var=0.2, **sizes) for made in (LocalModel, Piecemeal)]
     taught(models, arms, 150)
     asked = inputs_of(arms, 10, seed=9)
     for model in models:
@@ -176,7 +224,7 @@ def test_rows_are_conditioned_on_in_groups_where_they_are_many(arms: str) -> Non
 @every_layout
 def test_rewards_one_by_one_are_as_the_same_ones_at_once(arms: str) -> None:
     """Where the trend is the same one, up to the rounding that one-by-one updates of it pile up."""
-    model = LocalModel(kernel_of(arms), noise_var=0.2, near_rows=40, trend_features=30)
+    model = LocalModel(kernel_of(arms), noise_var=0.2, near_rows=40, exact_rows=40, trend_features=30)
     taught([model], arms, 150)
     model.rebuild()
     taught([model], arms, 60, seed=1)
@@ -201,7 +249,7 @@ def test_before_a_trend_rewards_one_by_one_are_as_a_batch(arms: str) -> None:
 
 def test_the_rows_are_those_that_covary_most_with_the_candidates_whoever_has_them() -> None:
     kernel = kernel_of("none")
-    model = LocalModel(kernel, noise_var=0.3, near_rows=16, trend_features=12)
+    model = LocalModel(kernel, noise_var=0.3, near_rows=16, exact_rows=16, trend_features=12)
     taught([model], "none", 100)
     arms, (users, known) = inputs_of("none", 3, seed=4), (model.history.user_array(), model.history.arm_array())
     rows = model._nearest(2, kernel.prepared(arms))[0]
@@ -230,7 +278,9 @@ def test_a_decision_and_a_reward_touch_no_more_however_many_rewards_there_are() 
             return super().prepared_cross(arms, others)
 
     kernel = kernel_of("none")
-    model = LocalModel(Counting(kernel.user_cov, kernel.arm_kernel), noise_var=0.3, near_rows=32, trend_features=64)
+    model = LocalModel(
+        Counting(kernel.user_cov, kernel.arm_kernel), noise_var=0.3, near_rows=32, exact_rows=32, trend_features=64
+    )
     asked, most = inputs_of("none", 20, seed=9), []
     for size in (INPUTS_LOOKED_AT, INPUTS_LOOKED_AT + 600):
         taught([model], "none", size - model.n_observations, seed=size)
@@ -243,7 +293,7 @@ def test_a_decision_and_a_reward_touch_no_more_however_many_rewards_there_are() 
 
 
 def test_it_says_what_the_features_leave_out() -> None:
-    model = LocalModel(kernel_of("none"), noise_var=0.2, near_rows=20, trend_features=15)
+    model = LocalModel(kernel_of("none"), noise_var=0.2, near_rows=20, exact_rows=20, trend_features=15)
     assert model.left_out() == (0.0, 0.0)
     taught([model], "none", 60)
     stated = model.left_out()
@@ -253,7 +303,7 @@ def test_it_says_what_the_features_leave_out() -> None:
 
 def test_where_nothing_can_be_learned_of_the_users_seen_there_are_no_features() -> None:
     kernel = kernel_of("none")
-    model = LocalModel(InputsKernel(np.zeros((6, 6)), kernel.arm_kernel), noise_var=0.2, near_rows=3)
+    model = LocalModel(InputsKernel(np.zeros((6, 6)), kernel.arm_kernel), noise_var=0.2, near_rows=3, exact_rows=3)
     taught([model], "none", 10)
     assert model._cov.size == 0
     np.testing.assert_array_equal(model.predict(1, inputs_of("none", 4, seed=1)), np.zeros((2, 4)))
