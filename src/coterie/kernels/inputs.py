@@ -11,7 +11,9 @@ learned since it is noise otherwise. So the effects of arms without features, an
 to zero over the arms, as in an analysis of variance. Arms that have nothing to do with one another are those of a
 context's variance of 1 / (arms - 1) of the interaction's; with less, what one arm gains the others lose.
 
-Features and numbers are measured in units of the spread that they had at the last fit, and at most a hundred of these.
+Features and numbers are measured in units of the spread that they had at the last fit. Beyond two of these they are
+compressed logarithmically: prices, counts and durations have heavy tails, and a pixel that is hardly ever lit is many
+spreads off when it is. Either would otherwise be far from everything.
 """
 
 from dataclasses import dataclass, field, replace
@@ -24,7 +26,7 @@ from coterie.errors import DimensionError
 from coterie.kernels.arithmetic import ArmKernel, FloatArray
 from coterie.kernels.joint import FreeKernel, OnVectors
 
-FARTHEST = 100.0  # in units of the spread: a number that lies farther off would drown all others until the next fit
+STRAIGHT = 2.0  # in units of the spread: numbers that lie farther off are compressed
 
 
 class InputLayout(NamedTuple):
@@ -137,6 +139,8 @@ class InputKernel(ArmKernel):
         context_share: That of what depends on the context alone.
         interaction: That of what depends on arm and context together.
         context: The kernel of contexts.
+        n_features: The mean square of an arm's features: as many as vary.
+        n_context_features: The mean square of a context's linear features: the numbers that vary, and the categories.
 
     Examples:
         >>> layout, none = InputLayout(2, 0, 1, 0), InputScaling((0.0,), (1.0,))
@@ -154,13 +158,19 @@ class InputKernel(ArmKernel):
     context_share: float
     interaction: float
     context: ContextPart
+    n_features: int = field(init=False, repr=False, compare=False)
+    n_context_features: int = field(init=False, repr=False, compare=False)
     _centre: Array = field(init=False, repr=False, compare=False)
     _weight: Array = field(init=False, repr=False, compare=False)
     _places: "_Places" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        weight, n_features = np.array(self.scaling.weight), self.layout.features
+        varying = np.count_nonzero(weight[:n_features]), np.count_nonzero(weight[n_features:])
+        object.__setattr__(self, "n_features", max(int(varying[0]), 1))
+        object.__setattr__(self, "n_context_features", max(int(varying[1]) + self.layout.categories, 1))
         object.__setattr__(self, "_centre", np.array(self.scaling.centre))
-        object.__setattr__(self, "_weight", np.array(self.scaling.weight))
+        object.__setattr__(self, "_weight", weight)
         object.__setattr__(self, "_places", _Places.of(self.layout))
 
     @property
@@ -233,29 +243,11 @@ class InputKernel(ArmKernel):
             self.variance * (arm * (1 + self.interaction * context) + self.context_share * context + self.level)
         )
 
-    @property
-    def n_features(self) -> int:
-        """The mean square of an arm's features: as many as vary."""
-        return max(int(np.count_nonzero(self._weight[: self.layout.features])), 1)
-
-    @property
-    def n_context_features(self) -> int:
-        """The mean square of a context's linear features: the numbers that vary, and the categories."""
-        return max(self.n_numbers + self.layout.categories, 1)
-
-    @property
-    def n_numbers(self) -> int:
-        """How many numbers of contexts vary."""
-        return int(np.count_nonzero(self._weight[self.layout.features :]))
-
     def scaled(self, X: FloatArray, columns: slice) -> FloatArray:
         """Returns features, or numbers, of inputs as they are measured."""
         first = self.layout.of_arm.start
         which = slice(columns.start - first, columns.stop - first)
-        out: FloatArray = (X[:, columns] - self._centre[which]) * self._weight[which]
-        np.minimum(out, FARTHEST, out=out)
-        np.maximum(out, -FARTHEST, out=out)
-        return out
+        return compressed((X[:, columns] - self._centre[which]) * self._weight[which])
 
     def _one_context(self, P: FloatArray) -> FloatArray:
         """Returns the first row alone where all have the same context, as the candidates of a decision do."""
@@ -339,6 +331,19 @@ def contrasts(X: FloatArray, Z: FloatArray, n_arms: int) -> FloatArray:
         array([[ 1. , -0.5]])
     """
     return np.where(np.equal.outer(X[:, 0], Z[:, 0]), 1.0, _of_others(n_arms))
+
+
+def compressed(values: FloatArray) -> FloatArray:
+    """Returns numbers in spreads as they are compared: as they are up to two, the logarithm of what is beyond.
+
+    Examples:
+        >>> compressed(np.array([-1.5, 2.0, 3.0, 1e6])).round(2)
+        array([-1.5 ,  2.  ,  2.69, 15.82])
+    """
+    beyond = np.abs(values) - STRAIGHT
+    if beyond.max(initial=0.0) <= 0:
+        return values
+    return np.where(beyond > 0, np.copysign(STRAIGHT + np.log1p(np.maximum(beyond, 0.0)), values), values)
 
 
 def _of_others(n_arms: int) -> float:

@@ -1,6 +1,6 @@
 """The kernel of inputs: what its formula says entry by entry, a covariance, and units that make no difference."""
 
-from math import exp
+from math import copysign, exp, log
 from typing import Any
 
 import numpy as np
@@ -21,11 +21,16 @@ def smooth_and_linear(x: Any, z: Any, apart: list[bool], scales: tuple[float, fl
     return (1 - linear) * exp(exponent), linear * sum(a * b for a, b in zip(x, z, strict=True))
 
 
+def in_spreads(value: float) -> float:
+    """As it is up to two spreads, the logarithm of what is beyond."""
+    return value if abs(value) <= 2 else copysign(2 + log(abs(value) - 1), value)
+
+
 def plain(kernel: InputKernel, x: Array, z: Array) -> float:
     """k(x, z) as the module's docstring has it, number by number."""
     layout, centre, weight = kernel.layout, kernel.scaling.centre, kernel.scaling.weight
     first, n = int(layout.codes > 0), layout.features + layout.numbers
-    (x_all, z_all) = ([(row[first + i] - centre[i]) * weight[i] for i in range(n)] for row in (x, z))
+    (x_all, z_all) = ([in_spreads((row[first + i] - centre[i]) * weight[i]) for i in range(n)] for row in (x, z))
     varying = sum(each > 0 for each in weight[: layout.features])
     same_arm = x[0] == z[0]
     contrast = 1.0 if same_arm else (-1 / (layout.codes - 1) if layout.codes > 1 else 0.0)
