@@ -10,7 +10,7 @@ from collections.abc import Hashable, Mapping
 from copy import copy
 from functools import cached_property
 from math import exp
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.linalg import lapack
@@ -51,7 +51,12 @@ class FitContext:
         seed: Fixes which users fits look at.
         normalised: Whether the Laplacian is the normalised one; None for what the degrees call for.
         matrices: Whether kernels have matrices over users and arms whatever their number.
+
+    Attributes:
+        climb: How `fit` climbs the evidence, where not as by default.
     """
+
+    climb: ClassVar[Mapping[str, Any]] = {}
 
     def __init__(
         self,

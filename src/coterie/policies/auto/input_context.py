@@ -11,11 +11,11 @@ that they have in the rewards so far; a fit takes these again.
 from collections.abc import Callable, Mapping
 from copy import copy
 from math import exp, log, sqrt
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from coterie.contracts import Array
+from coterie.contracts import Array, Index
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, SquaredExponential
 from coterie.kernels.additive import AdditiveInputs, TraitPart, UserParts
@@ -50,6 +50,8 @@ class InputFitContext(FitContext):
         most_users: Of how many a covariance matrix is made; beyond, only among those near one another.
         **rest: As for `FitContext`.
     """
+
+    climb: ClassVar[Mapping[str, Any]] = {"steps": 16, "whitened": True}  # for twice as many hyperparameters
 
     def __init__(
         self,
@@ -167,8 +169,18 @@ class InputFitContext(FitContext):
 
     def evidences(self, history: History, t: int, shift: float = 0.0, *, level_var: float = 0.0) -> list[Evidence]:
         """Returns the evidence of rewards, less a number, of some samples of rows, which t and the seed fix."""
-        samples = draw_input_samples(self.graph, history, np.random.default_rng([self._seed, t]))
+        samples = self.samples(history, np.random.default_rng([self._seed, t]))
         return [self.sampled_evidence(history, each, shift, level_var=level_var) for each in samples]
+
+    def samples(self, history: History, rng: np.random.Generator) -> list[PairSample]:
+        """Returns which rows a fit looks at, alike by the kernel of the prior's centre."""
+        kernel = self._input_kernel(self.prior(1.0).centre, 1.0)
+        ready = kernel.prepared(history.arm_array())
+
+        def alike(row: int, others: Index) -> Array:
+            return np.asarray(np.abs(kernel.prepared_cross(ready[row : row + 1], ready[others])[0]))
+
+        return draw_input_samples(self.graph, history, alike, rng)
 
     def sampled_evidence(
         self, history: History, sample: PairSample, shift: float = 0.0, *, level_var: float = 0.0

@@ -142,5 +142,5 @@ def fitted(context: FitContext, history: History, t: int, prior: Prior[Any], sta
     """Returns hyperparameters and level of the rewards by evidence."""
     mean, variance = context.level_prior(history)
     samples = context.evidences(history, t, mean, level_var=variance)
-    hyper = fit(Together(samples), prior, start)[0]
+    hyper = fit(Together(samples), prior, start, **context.climb)[0]
     return Found(hyper, mean + level_of(samples, hyper))

@@ -87,7 +87,13 @@ def rounded_ridge(ridge: float, start: float) -> float:
 
 
 def fit(
-    evidence: Explaining, prior: Prior[H], start: H, *, corners: bool = True, steps: int = STEPS
+    evidence: Explaining,
+    prior: Prior[H],
+    start: H,
+    *,
+    corners: bool = True,
+    steps: int = STEPS,
+    whitened: bool = False,
 ) -> tuple[H, float]:
     """Returns the hyperparameters of the highest posterior density found, and its logarithm.
 
@@ -100,9 +106,12 @@ def fit(
         start: A warm start.
         corners: Whether to look at the corners too.
         steps: Of the climb, at most.
+        whitened: Whether hyperparameters are measured in spreads of the prior, which takes fewer steps where these are
+            many and differ.
     """
     bounds = prior.bounds()
     low, high = np.array(bounds).T
+    units = np.array(prior.spread) if whitened else np.ones(len(low))
 
     def loss(point: Array) -> tuple[float, Array]:
         value, gradient = evidence.value_and_gradient(point)
@@ -111,6 +120,12 @@ def fit(
 
     starts = [np.clip(each, low, high) for each in (start, *(prior.corners() if corners else ()))]
     first = min(starts, key=lambda each: loss(each)[0])
-    found = minimize(loss, first, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": steps})
-    best = type(start)(*found.x.tolist())
+
+    def loss_in_units(point: Array) -> tuple[float, Array]:
+        value, gradient = loss(point * units)
+        return value, gradient * units
+
+    box, options = list(zip(low / units, high / units, strict=True)), {"maxiter": steps}
+    found = minimize(loss_in_units, first / units, jac=True, method="L-BFGS-B", bounds=box, options=options)
+    best = type(start)(*(found.x * units).tolist())
     return best._replace(ridge=rounded_ridge(best.ridge, prior.centre.ridge)), -float(found.fun)

@@ -1,5 +1,6 @@
 """Which rewards a fit looks at where there are too many: those of users with their neighbours."""
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from coterie.models import History
 WHOLE = 400  # users of a graph that is looked at as a whole, however few rewards there are
 MOST_WHOLE, MOST_AROUND = 2_000, 600  # users of a graph looked at as a whole, or else around a sample, at most
 LEAST_AROUND = 128  # users around a sample, at least; else one for each pair: more are not worth their decomposition
+CONSIDERED, CLUSTER = 4_096, 16  # rows that samples of inputs are drawn from, and how many that are alike come together
 BLOCKS, BLOCK_PAIRS, BALLS = 4, 256, 4  # so many samples at most, of so many pairs, each of so many neighbourhoods
 
 
@@ -124,17 +126,26 @@ def neighbourhood_laplacian(graph: UserGraph, users: Index, *, normalised: bool 
     return np.asarray((laplacian + laplacian.T) / 2)
 
 
-def draw_input_samples(graph: UserGraph, history: History, rng: np.random.Generator) -> list[PairSample]:
+def draw_input_samples(
+    graph: UserGraph, history: History, alike: Callable[[int, Index], Array], rng: np.random.Generator
+) -> list[PairSample]:
     """Returns all rows as one sample, or where they are many some samples of rows of users who are near one another.
 
     Where arms have contexts a user may have any number of rows. So a sample has at most a share of them, and others of
-    theirs may be in the next one.
+    theirs may be in the next one. Rows come with those that are most alike: only rewards of nearly the same input tell
+    noise from what varies over short distances.
+
+    Args:
+        graph: The users.
+        history: The rewards.
+        alike: Says how alike a row is to others.
+        rng: For what is drawn.
     """
     users = history.user_array()
     if len(users) <= BLOCK_PAIRS:
         chosen, places = np.unique(users, return_inverse=True)
         return [PairSample(chosen, np.arange(len(users)), places)]
-    left, out = rng.permutation(len(users)), list[PairSample]()
+    left, out = _clustered(_early_first(len(users), rng)[:CONSIDERED], alike), list[PairSample]()
     for _ in range(min(BLOCKS, len(users) // BLOCK_PAIRS)):
         counts = np.bincount(users[left], minlength=graph.n_users)
         quota = max(BLOCK_PAIRS // BALLS, -(-BLOCK_PAIRS // max(int(np.count_nonzero(counts)), 1)))
@@ -150,3 +161,19 @@ def draw_input_samples(graph: UserGraph, history: History, rng: np.random.Genera
         out.append(PairSample(chosen[: places[-1] + 1], rows, places))
         left = left[~np.isin(left, rows)]
     return out
+
+
+def _early_first(size: int, rng: np.random.Generator) -> Index:
+    """Returns all rows in a random order in which the first rows are likelier to come early, as 1 / (256 + row)."""
+    return np.argsort(rng.standard_exponential(size) * (BLOCK_PAIRS + np.arange(size)), kind="stable")
+
+
+def _clustered(rows: Index, alike: Callable[[int, Index], Array]) -> Index:
+    """Returns the rows in another order: the first, then those most alike to it, then the next that is left."""
+    out, left = list[Index](), rows
+    while len(left) > CLUSTER:
+        near = np.argpartition(-alike(int(left[0]), left[1:]), CLUSTER - 2)[: CLUSTER - 1] + 1
+        taken = np.concatenate([[0], np.sort(near)])
+        out.append(left[taken])
+        left = np.delete(left, taken)
+    return np.concatenate([*out, left])

@@ -22,7 +22,7 @@ from coterie.policies.auto.fit_context import FitContext, is_uneven
 from coterie.policies.auto.hyper import LearnedHyper
 from coterie.policies.auto.input_context import InputFitContext
 from coterie.policies.auto.prior import THOROUGH, fit
-from coterie.policies.auto.sampling import PairSample, draw_input_samples, draw_samples
+from coterie.policies.auto.sampling import PairSample, draw_samples
 from coterie.policies.auto.statistics import centre_and_variance, noise_share_of
 
 PERMUTATIONS = 199
@@ -219,15 +219,12 @@ def make_report(
     ratio, p_value = homophily(graph, history if by_arm is None else by_arm, len(arms), seed=seed)
     best = partial(_best_bernoulli, arms=arms, history=history)
     if not bernoulli:
-        draw, make = (
-            (draw_samples, partial(FitContext, arms=arms))
-            if inputs is None
-            else (
-                draw_input_samples,
-                partial(_with_inputs, inputs=inputs.rescaled(history)),
-            )
-        )
-        samples = draw(graph, history, np.random.default_rng(seed)) if len(history) else None
+        draw: Callable[..., list[PairSample]] = partial(draw_samples, graph)
+        make: Callable[..., FitContext] = partial(FitContext, arms=arms)
+        if inputs is not None:
+            scaled = inputs.rescaled(history)
+            draw, make = scaled.samples, partial(_with_inputs, inputs=scaled)
+        samples = draw(history, np.random.default_rng(seed)) if len(history) else None
         best = partial(_best_gaussian, make=make, history=history, samples=samples)
     evidence = {}
     for done, (name, each) in enumerate(shown.items()):

@@ -169,15 +169,30 @@ def test_samples_of_many_rows_are_of_rows_of_users_who_come_together(n_users: in
     rng, history = np.random.default_rng(0), History()
     for i in range(3 * BLOCK_PAIRS):
         history.add(i, int(rng.integers(n_users)), np.array([float(i)]), 0.0)
-    samples = draw_input_samples(graph, history, np.random.default_rng(1))
+    samples = draw_input_samples(graph, history, near, np.random.default_rng(1))
     users, seen = history.user_array(), np.concatenate([each.rows for each in samples])
     assert len(samples) == 3
     assert all(0.75 * BLOCK_PAIRS < len(each.rows) <= BLOCK_PAIRS for each in samples)
     assert len(set(seen.tolist())) == len(seen)  # none is looked at twice
     for sample in samples:
         np.testing.assert_array_equal(sample.users[sample.places], users[sample.rows])
-    (few,) = draw_input_samples(graph, collapsed(context_of("none, numbers"), []), np.random.default_rng(1))
+    (few,) = draw_input_samples(graph, collapsed(context_of("none, numbers"), []), near, np.random.default_rng(1))
     assert len(few.rows) == 0
+
+
+def near(row: int, others: Any) -> Any:
+    """Says that rows are alike that came one after another."""
+    return -np.abs(others - row)
+
+
+def test_a_sample_has_rows_that_are_alike_and_more_of_the_first_ones() -> None:
+    graph, history = ct.UserGraph.from_edges([], users=[0]), History()
+    for i in range(20 * BLOCK_PAIRS):
+        history.add(i, 0, np.array([float(i)]), 0.0)
+    sample, *_ = draw_input_samples(graph, history, near, np.random.default_rng(1))
+    rows = np.sort(sample.rows)
+    assert np.median(np.diff(rows)) <= 4  # of 4,096 rows drawn from 5,120; drawn apart they would be 20 apart
+    assert np.mean(rows < 2 * BLOCK_PAIRS) > 0.2  # a tenth of all
 
 
 def test_evidence_takes_rows_in_any_order() -> None:
