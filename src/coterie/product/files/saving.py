@@ -75,6 +75,9 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
     if isinstance(parts["settings"]["places"], list):
         arrays["event_examined"] = np.array(parts["events"].examined, dtype=np.float64)
         arrays["pending_examined"] = np.array([p.examined for _, p in parts["pending"]], dtype=np.float64)
+    if parts["events"].counts:
+        arrays["event_counts"] = np.array(parts["events"].counts, dtype=np.float64)
+        arrays["event_scatters"] = np.array(parts["events"].scatters, dtype=np.float64)
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
     policy, events = bandit._learned.policy, parts["events"]
     if isinstance(policy, ContextPolicy):

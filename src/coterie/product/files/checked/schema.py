@@ -392,6 +392,11 @@ EXAMINED_ARRAYS: Table = {
     "event_examined": numbers("events", least=LEAST_EXAMINED),
     "pending_examined": numbers("waiting", least=LEAST_EXAMINED),
 }
+# A row may stand for several rewards of a pair.
+COMBINED_ARRAYS: Table = {
+    "event_counts": numbers("events", least=1),
+    "event_scatters": numbers("events", least=0),
+}
 # An arm of one request only has the row -1.
 GUEST_ARRAYS: Table = {
     "event_arms": Values(WHOLES, ("events",), least=-1, below="arms"),
@@ -420,6 +425,8 @@ def read_saved(state: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     kinds: Table = {**ARRAYS, **GUEST_ARRAYS, **INPUT_ARRAYS} if has_inputs else ARRAYS
     if "event_examined" in arrays:
         kinds = {**kinds, **EXAMINED_ARRAYS}
+    if "event_counts" in arrays:
+        kinds = {**kinds, **COMBINED_ARRAYS}
     out["arrays"] = {name: kind({"array": name}, f"its {name}", held) for name, kind in kinds.items()}
     out["belief"] = maybe(BELIEF)(state.get("belief"), "its belief", held)
     if set(arrays) - held.used:
