@@ -36,6 +36,7 @@ from coterie.product.files.checked.kinds import (
     tagged,
     whole,
 )
+from coterie.product.files.kernel_settings import KERNEL_OPTIONS
 from coterie.product.slates import LEAST_EXAMINED
 
 TEXT, FLAG, SIZE = plain(str), plain(bool), maybe(whole(1))
@@ -73,6 +74,7 @@ OPTIONS: dict[str, Kind] = {
 }
 ENGINE_OPTIONS = {"memory_limit", *FEATURE_OPTIONS, *(name for names in ENGINES_OPTIONS.values() for name in names)}
 GONE: Table = {"keeps_common": FLAG}  # an option of "sparse" while it had a common part
+OPTIONS |= dict.fromkeys(KERNEL_OPTIONS, any_plain)
 OPTIONS |= {"context_schema": any_plain, "request_features": maybe(list_of(TEXT))}
 OPTIONS["engine_options"] = maybe(table_of({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
 EXAMINED = real(LEAST_EXAMINED, 1)
