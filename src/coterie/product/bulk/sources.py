@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from coterie.contracts import LARGEST_REWARD, REWARD_RULE
 from coterie.errors import InputError, RewardError, UnknownArmError, UnknownUserError, listed
+from coterie.errors.extras import require_extra
 from coterie.logs.plain.cells import Texts
 from coterie.logs.plain.cells import read_batches as read_cells
 from coterie.logs.tables import is_parquet, open_parquet
@@ -76,6 +77,8 @@ def event_parts(events: str | Path) -> list[EventPart]:
     Args:
         events: A file, a folder of files, or a pattern; Parquet or CSV.
     """
+    with require_extra("data", "a fit from files of events"):
+        import pyarrow  # noqa: F401 - by which ids are looked up, those of CSV too
     parts = [_looked_at(path) for path in _paths(str(events))]
     first = parts[0]
     for part in parts[1:]:
