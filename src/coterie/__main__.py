@@ -17,6 +17,8 @@ from coterie.models.engines.sparse.compiling import warm_up
 from coterie.policies import list_policies
 from coterie.policies.factory.registry import summary
 from coterie.product.bandit_checks import REWARDS
+from coterie.product.bulk.fit_command import add_fit, run_fit
+from coterie.product.bulk.score_command import add_score, run_score
 from coterie.product.evaluation.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console, studies
@@ -28,7 +30,7 @@ Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
 STOPPED = 130
 GROUPS = {
-    "use a bandit": ("init", "decide", "reward", "inspect", "export", "replay"),
+    "use a bandit": ("init", "fit", "score", "decide", "reward", "inspect", "export", "replay"),
     "look at a log": ("data", "diagnose", "evaluate"),
     "run experiments": ("demo", "run", "compare", "plot", "report", "reproduce"),
     "look something up": ("studies", "policies", "warmup"),
@@ -354,6 +356,8 @@ _COMMANDS: dict[str, tuple[Callable[[Commands], object], Callable[[argparse.Name
     "evaluate": (partial(add_evaluate, natural=natural, positive=positive, number=number), run_evaluate),
     "diagnose": (partial(add_diagnose, natural=natural, positive=positive), run_diagnose),
     "init": (_add_init, _init),
+    "fit": (partial(add_fit, natural=natural, number=number), run_fit),
+    "score": (partial(add_score, positive=positive), run_score),
     "decide": (_add_decide, _decide),
     "reward": (_add_reward, _reward),
     "inspect": (_add_inspect, _inspect),

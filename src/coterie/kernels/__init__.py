@@ -2,6 +2,7 @@
 
 from coterie.kernels.arm import (
     ArmKernel,
+    Constant,
     Distinct,
     Linear,
     Matern12,
@@ -32,6 +33,7 @@ __all__ = [
     "ArmKernel",
     "ArmPool",
     "BandPass",
+    "Constant",
     "Distinct",
     "Exchangeable",
     "FreeKernel",

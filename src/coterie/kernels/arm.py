@@ -1,8 +1,8 @@
 """Arm kernels: how alike two arms are, from their features.
 
 The stationary ones see only the scaled distance d = |(x - z) / lengthscale|; `Linear` and `Polynomial`
-see the inner product, `Distinct` only whether two arms are the same. Kernels combine with `k1 + k2`,
-`k1 * k2` and `2.0 * k`. A table of n x m values for d features costs O(n m d).
+see the inner product, `Distinct` only whether two arms are the same, `Constant` nothing. Kernels combine
+with `k1 + k2`, `k1 * k2` and `2.0 * k`. A table of n x m values for d features costs O(n m d).
 
 Examples:
     >>> pool = [[0.0, 0.0], [3.0, 4.0]]
@@ -34,6 +34,7 @@ from coterie.kernels.arithmetic import (
 
 __all__ = [
     "ArmKernel",
+    "Constant",
     "Distinct",
     "Lengthscale",
     "Linear",
@@ -282,6 +283,22 @@ class Polynomial(ArmKernel):
         products += self.offset
         with np.errstate(over="ignore"):  # whoever takes a kernel refuses infinite variances, in words
             return _power(products, self.degree)
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(ArmKernel):
+    """The kernel that is 1 for any two arms: what is learned of one is learned of all, a level of their rewards.
+
+    Examples:
+        >>> (SquaredExponential(1.0) + 0.5 * Constant()).cross([[0.0]], [[0.0], [9.0]])
+        array([[1.5, 0.5]])
+    """
+
+    def _cross(self, X: FloatArray, Z: FloatArray) -> FloatArray:
+        return np.ones((len(X), len(Z)))
+
+    def _diag(self, X: FloatArray) -> FloatArray:
+        return np.ones(len(X))
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 There are as few features as miss no more than is allowed; where there are many arms they are those of landmarks.
 """
 
+from math import sqrt
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.linalg import solve_triangular
 from coterie.contracts import Array, Index
 from coterie.errors import ParameterError
 from coterie.errors.checks import is_whole
-from coterie.kernels.arm import ArmKernel, Linear
+from coterie.kernels.arm import ArmKernel, Linear, Scaled
 from coterie.kernels.joint import NoUserMatrix, OnPool, as_numbers, checked_psd
 from coterie.kernels.pool import ArmPool
 
@@ -60,9 +61,10 @@ def arm_features(
         raise ParameterError(f"feature_error is {feature_error!r}", "it is a share, 0 <= share < 1", "Choose 1e-3")
     if not is_whole(max_features, 1):
         raise ParameterError(f"max_features is {max_features!r}", "it is a whole number >= 1", "Choose 64")
-    if isinstance(arm_kernel, Linear) and pool.dimension < len(pool):
-        offset = np.full((len(pool), 1 if arm_kernel.offset else 0), arm_kernel.offset)
-        return np.hstack([pool.features, offset]), 0.0
+    linear, variance = _unscaled(arm_kernel)
+    if isinstance(linear, Linear) and pool.dimension < len(pool):
+        offset = np.full((len(pool), 1 if linear.offset else 0), linear.offset)
+        return np.hstack([pool.features, offset]) * sqrt(variance), 0.0
     kernel = arm_kernel.resolve(pool.features)
     if len(pool) > most_eigen:
         return landmark_features(kernel, pool.features, feature_error, max_features)
@@ -70,6 +72,15 @@ def arm_features(
     values, vectors = np.linalg.eigh(gram)
     scaled = (vectors * np.sqrt(np.maximum(values, 0.0)))[:, ::-1]
     return fewest_features(scaled, gram.diagonal(), feature_error, max_features)
+
+
+def _unscaled(kernel: ArmKernel) -> tuple[ArmKernel, float]:
+    """Returns what is scaled, and by how much."""
+    variance = 1.0
+    while isinstance(kernel, Scaled):
+        variance *= kernel.variance
+        kernel = kernel.kernel
+    return kernel, variance
 
 
 def fewest_features(columns: Array, diagonal: Array, error: float, most: int) -> tuple[Array, float]:

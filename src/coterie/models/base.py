@@ -132,13 +132,20 @@ class Model(ABC):
     def update_many(self, users: Any, arms: Any, rewards: Any) -> None:
         """Learns many rewards at once; the same belief as one by one; on an error nothing has changed."""
 
-    def fit(self, rows: History, progress: SolveProgress | None = None) -> int:
-        """Learns many rewards by one solve and returns how many steps that took; only where `can_fit`."""
+    def fit(self, rows: History, progress: SolveProgress | None = None, *, start: Array | None = None) -> int:
+        """Learns many rewards by one solve and returns how many steps that took; only where `can_fit`.
+
+        The solve goes on from the weights at hand, or from those of `start`: a solution is taken without a step.
+        """
         raise NotImplementedError(self.engine)
 
     def new_history(self, users: Any, arms: Any, rewards: Any, weights: Array) -> History:
         """Returns rewards, each counting as much as its weight, in the form in which this engine keeps its history."""
         return History.weighted(users, arms, rewards, weights)
+
+    def history_of(self, columns: dict[str, Any]) -> History:
+        """Returns rewards that were combined by pairs of rows, in the form in which this engine keeps its history."""
+        return History.restored(columns, self.kernel.key)
 
     @abstractmethod
     def relearn(self, history: History) -> None:

@@ -30,9 +30,10 @@ from coterie.kernels import ArmPool, JointKernel, PoolKernel, UserKernel
 from coterie.kernels.joint import OnPool
 from coterie.kernels.links import GraphCovariance
 from coterie.models import History, Model, restore_model
+from coterie.models.base import SolveProgress
 from coterie.policies.adaptation.followers import Follower
 from coterie.policies.added_edges import follow_graph
-from coterie.policies.reward_batches import fit_model
+from coterie.policies.reward_batches import condition_on, fit_model
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import N_DRAWS, Propensities
 from coterie.policies.rules.scores import (
@@ -254,12 +255,35 @@ class Policy:
             keep: Called with each batch once it is checked: rows of users and of arms, and rewards, and where there are
                 contexts the arms as the model knows them; it may raise.
         """
-        if self.arms is None or not self.collapses:
-            rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
-            raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
+        self._check_fit()
         count = fit_model(self._model, dict(self._user_index), self._arm_index, batches, progress, keep)
         self.pending_model = None
         return count
+
+    def fit_combined(
+        self, columns: Mapping[str, Any], *, start: Array | None = None, progress: SolveProgress | None = None
+    ) -> int:
+        """Learns rewards that were combined by pairs of rows, as `fit` does; returns the steps of the solve.
+
+        Args:
+            columns: Users and arms as rows, counts, means and scatters of each pair; and n_observations.
+            start: Weights that the solve starts from, a row for each user, where it is one for all users.
+            progress: Called with the number of each step, and how far above its limit the residual is.
+        """
+        self._check_fit()
+        more = self._model.history_of(dict(columns))
+        steps = 0
+        if not self._model.can_fit:
+            condition_on(self._model, more)
+        elif len(more):
+            steps = self._model.fit(more, progress, start=start)
+        self.pending_model = None
+        return steps
+
+    def _check_fit(self) -> None:
+        if self.arms is None or not self.collapses:
+            rule = "a fit needs a pool of arms, and settings that do not depend on the rewards or their order"
+            raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use 'lk-gp-ucb', or update_many")
 
     def continue_from(self, other: "Policy") -> None:
         """Counts decisions and failures on from those of another policy, in whose place this one comes."""

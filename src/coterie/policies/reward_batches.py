@@ -71,6 +71,69 @@ class RowReader:
         return RewardError(f"row {row}: the reward is {value!r}", REWARD_RULE, remedy)
 
 
+class Combined:
+    """Rewards of pairs of rows, repeats of a pair collapsed now and then: memory grows with the pairs alone.
+
+    Args:
+        n_arms: How many arms there are.
+        waiting: How many rewards are held before repeats are collapsed, at least.
+
+    Attributes:
+        n_rows: How many rewards there are.
+
+    Examples:
+        >>> rewards = Combined(2)
+        >>> rewards.add(np.array([1, 0, 1]), np.array([0, 1, 0]), np.array([1.0, 0.0, 2.0]))
+        >>> columns = rewards.columns()
+        >>> columns["users"], columns["arms"], columns["means"], columns["n_observations"]
+        (array([0, 1]), array([1, 0]), array([0. , 1.5]), 3)
+    """
+
+    def __init__(self, n_arms: int, *, waiting: int = WAITING) -> None:
+        self._n_arms, self._waiting, self._n_waiting = n_arms, waiting, 0
+        self._kept: Columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
+        self._parts: list[tuple[Any, Any, Any]] = []
+        self.n_rows = 0
+
+    @property
+    def n_pairs(self) -> int:
+        """How many distinct pairs there are, as of the last collapse."""
+        return len(self._kept["users"])
+
+    def add(self, users: Any, arms: Any, rewards: Any) -> None:
+        """Adds rewards of rows."""
+        self._parts.append((users, arms, rewards))
+        self.n_rows += len(rewards)
+        self._n_waiting += len(rewards)
+        if self._n_waiting > max(self._waiting, self.n_pairs):
+            self._collapse()
+
+    def merge(self, columns: Mapping[str, Any]) -> None:
+        """Adds what another had gathered, as `columns` gives it."""
+        self._collapse()
+        self.n_rows += columns["n_observations"]
+        self._join([np.asarray(columns[name], kind) for name, kind in COLUMNS.items()])
+
+    def columns(self) -> dict[str, Any]:
+        """Returns everything: a row for each pair, sorted by user and arm, and how many rewards there are."""
+        self._collapse()
+        return {"n_observations": self.n_rows, **self._kept}
+
+    def _collapse(self) -> None:
+        if not self._parts:
+            return
+        users, arms, values = (np.concatenate(each) for each in zip(*self._parts, strict=True))
+        self._parts, self._n_waiting = [], 0
+        more = [users, arms, np.ones(len(values)), values, np.zeros(len(values))]
+        del users, arms, values
+        self._join(more)
+
+    def _join(self, more: list[Any]) -> None:
+        both = {name: np.concatenate([self._kept[name], new]) for name, new in zip(COLUMNS, more, strict=True)}
+        more.clear()
+        self._kept = collapsed(both, self._n_arms)
+
+
 class Gathered(RowReader):
     """Rewards as rows of integers, repeats of a pair collapsed now and then: memory grows with the pairs alone.
 
@@ -89,41 +152,21 @@ class Gathered(RowReader):
 
     def __init__(self, users: Mapping[Any, int], arms: Mapping[Any, int], *, waiting: int = WAITING) -> None:
         super().__init__(users, arms)
-        self._waiting, self._n_waiting = waiting, 0
-        self._kept: Columns = {name: np.zeros(0, kind) for name, kind in COLUMNS.items()}
-        self._parts: list[tuple[Any, Any, Any]] = []
+        self._combined = Combined(len(arms), waiting=waiting)
 
     def add(self, users: Any, arms: Any, rewards: Any) -> Batch:
         """Adds a batch and returns it in rows and numbers, or raises and names the first row that is wrong, from 0."""
-        rows, columns, values = self.read(users, arms, rewards)
-        self._parts.append((rows, columns, values))
-        self._n_waiting += len(values)
-        if self._n_waiting > max(self._waiting, len(self._kept["users"])):
-            self._collapse()
-        return rows, columns, values
+        batch = self.read(users, arms, rewards)
+        self._combined.add(*batch)
+        return batch
 
     def table(self) -> RewardTable:
         """Returns all of them."""
-        self._collapse()
-        return RewardTable.from_columns(
-            {"n_observations": self.n_rows, **self._kept}, len(self._users), len(self._arms)
-        )
+        return RewardTable.from_columns(self._combined.columns(), len(self._users), len(self._arms))
 
     def history(self) -> History:
         """Returns all of them as a plain history."""
-        self._collapse()
-        columns = {"n_observations": self.n_rows, **self._kept}
-        return History.restored(columns, lambda user, arm: (user, arm))
-
-    def _collapse(self) -> None:
-        if not self._parts:
-            return
-        users, arms, values = (np.concatenate(each) for each in zip(*self._parts, strict=True))
-        self._parts, self._n_waiting = [], 0
-        more = (users, arms, np.ones(len(values)), values, np.zeros(len(values)))
-        both = {name: np.concatenate([self._kept[name], new]) for name, new in zip(COLUMNS, more, strict=True)}
-        del users, arms, values, more
-        self._kept = collapsed(both, len(self._arms))
+        return History.restored(self._combined.columns(), lambda user, arm: (user, arm))
 
 
 def fit_model(

@@ -60,6 +60,7 @@ from coterie.product.scoring import score_all
 from coterie.product.slates import Slate, checked_places, examined_at
 
 WAIT_FOR_FITS = False  # by default
+COMBINED = ("event_counts", "event_scatters")  # arrays of a file, where rows stand for several rewards
 UNSAID: Any = object()  # what a file's journal is when nothing was said about it
 
 
@@ -268,7 +269,7 @@ class Bandit:
     def n_rewards(self) -> int:
         """Rewards learned so far."""
         mend(self)
-        return len(self._learned.events)
+        return self._learned.events.n_rewards
 
     @property
     @reading
@@ -496,6 +497,19 @@ class Bandit:
             requests.take(self._change)
         return self._learned.fit(chain(first, batches), check, progress)
 
+    @atomic
+    def _fit_combined(
+        self, columns: Mapping[str, Any], *, start: Any = None, progress: Callable[[int, float], None] | None = None
+    ) -> int:
+        """Learns rewards that `product.bulk` has combined by pairs, and returns the steps of the solve.
+
+        Of these the bandit keeps count, mean and scatter of each pair, and not one after another.
+        """
+        if self._journal is not None or self._reward == "binary":
+            rule = "combined rewards are learned before a journal begins, and by a bandit of real rewards"
+            raise ParameterError("a fit of combined rewards was asked for", rule, "Use fit, or such a bandit")
+        return self._learned.fit_combined(columns, start, progress)
+
     @reading
     def score_all(self, /, arms: Iterable[ArmId] | None = None, **options: Any) -> dict[str, Any]:
         """Returns the best arms of every user; options are those of `coterie.score_all`. Retired arms are left out."""
@@ -661,8 +675,8 @@ class Bandit:
         """
         inputs, guests = arrays.get("event_inputs", ()), state.get("inputs") or {}
         columns = arrays["event_users"], arrays["event_arms"], arrays["event_rewards"]
-        examined = arrays.get("event_examined", ())
-        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())), examined)
+        examined, combined = arrays.get("event_examined", ()), [arrays.get(name, ()) for name in COMBINED]
+        events = RewardEvents.of(*columns, inputs, dict(guests.get("event_guests", ())), examined, *combined)
         belief = state.get("belief")
         if belief is not None and "model" in belief:
             self._learned.events = events

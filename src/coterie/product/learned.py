@@ -17,6 +17,8 @@ from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.kernels.user_features import user_rows
 from coterie.models import History, Model, make_model
+from coterie.models.base import SolveProgress
+from coterie.models.engines.sparse.reward_table import COLUMNS, collapsed
 from coterie.policies import Policy
 from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.engine_choice import feature_options
@@ -39,6 +41,8 @@ class RewardEvents:
         inputs: The arm of each in its context, as the model knows it; empty where there are no contexts.
         guests: The ids of arms that are not of the pool, by the number of the reward.
         examined: How likely the place of each is looked at beside the first; empty where places have no given effect.
+        counts: How many rewards each row stands for, whose mean its reward is; empty where each is one reward.
+        scatters: Their sum of squares about that mean; empty likewise.
 
     Examples:
         >>> events = RewardEvents()
@@ -54,6 +58,8 @@ class RewardEvents:
     inputs: list[Array] = field(default_factory=list)
     guests: dict[int, ArmId] = field(default_factory=dict)
     examined: "array[float]" = field(default_factory=lambda: array("d"))
+    counts: "array[float]" = field(default_factory=lambda: array("d"))
+    scatters: "array[float]" = field(default_factory=lambda: array("d"))
 
     @classmethod
     def of(
@@ -64,15 +70,29 @@ class RewardEvents:
         inputs: Iterable[Array] = (),
         guests: Mapping[int, ArmId] | None = None,
         examined: Any = (),
+        counts: Any = (),
+        scatters: Any = (),
     ) -> "RewardEvents":
         """Returns the events of columns of numbers."""
         out = cls()
         out.extend(users, arms, rewards, inputs, examined)
+        out.counts.frombytes(np.asarray(counts, np.float64).tobytes())
+        out.scatters.frombytes(np.asarray(scatters, np.float64).tobytes())
         out.guests = dict(guests or {})
         return out
 
     def __len__(self) -> int:
         return len(self.rewards)
+
+    @property
+    def n_rewards(self) -> int:
+        """How many rewards there are.
+
+        Examples:
+            >>> RewardEvents.of([0, 0], [1, 2], [0.5, 1.0], counts=[4, 1], scatters=[1, 0]).n_rewards
+            5
+        """
+        return round(sum(self.counts)) if self.counts else len(self.rewards)
 
     def add(
         self,
@@ -92,6 +112,9 @@ class RewardEvents:
             self.guests[len(self.rewards)] = guest
         if examined is not None:
             self.examined.append(examined)
+        if self.counts:
+            self.counts.append(1.0)
+            self.scatters.append(0.0)
         self.rewards.append(reward)
         return len(self.rewards) - 1
 
@@ -103,9 +126,18 @@ class RewardEvents:
         self.arms.frombytes(np.asarray(arms, np.int64).tobytes())
         self.rewards.frombytes(np.asarray(rewards, np.float64).tobytes())
 
+    def extend_combined(self, columns: Mapping[str, Any]) -> None:
+        """Adds rewards that were combined by pairs: a row for each pair."""
+        if not self.counts:  # which says whether rows stand for several rewards: it comes last
+            self.scatters = array("d", np.zeros(len(self)).tobytes())
+            self.counts = array("d", np.ones(len(self)).tobytes())
+        self.counts.frombytes(np.asarray(columns["counts"], np.float64).tobytes())
+        self.scatters.frombytes(np.asarray(columns["scatters"], np.float64).tobytes())
+        self.extend(columns["users"], columns["arms"], columns["means"])
+
     def cut(self, length: int) -> None:
         """Drops all but the first rewards."""
-        for column in (self.users, self.arms, self.rewards, self.inputs, self.examined):
+        for column in (self.users, self.arms, self.rewards, self.inputs, self.examined, self.counts, self.scatters):
             del column[length:]
         for event in [each for each in self.guests if each >= length]:
             del self.guests[event]
@@ -126,6 +158,8 @@ class RewardEvents:
             (array([1., 2.]), array([1.  , 0.25]))
         """
         rewards, examined = np.array(self.rewards), np.array(self.examined)
+        if self.counts:
+            return rewards, np.array(self.counts)
         return (rewards / examined, examined**2) if self.examined else (rewards, np.ones(len(rewards)))
 
     def arm_ids(self, pool: Sequence[ArmId]) -> list[ArmId]:
@@ -136,13 +170,15 @@ class RewardEvents:
         """Returns the events with another reward in the place of one; these stay as they are."""
         rewards = self.rewards[:]
         rewards[event] = reward
-        return RewardEvents(self.users, self.arms, rewards, self.inputs, self.guests, self.examined)
+        return replace(self, rewards=rewards)
 
     def history(self, weights: Array, model: Model | None = None) -> History:
         """Returns the collapsed history in which each reward counts as much as its weight says; none for weight 0.
 
         It has the form in which a model keeps it, if one is given.
         """
+        if self.counts:
+            return self._combined_history(weights, model)
         make = History.weighted if model is None else model.new_history
         if not self.examined:
             return make(self.users, self.inputs or self.arms, self.rewards, weights)
@@ -150,6 +186,14 @@ class RewardEvents:
         out = make(self.users, self.inputs or self.arms, values.tolist(), weights * precision)
         out.spare = float(weights @ (1 - precision))
         return out
+
+    def _combined_history(self, weights: Array, model: Model | None) -> History:
+        """Returns the history of rows of which some stand for several rewards; these do not fade."""
+        columns = self.users, self.arms, self.counts, self.rewards, self.scatters
+        named = {name: np.array(each, kind) for (name, kind), each in zip(COLUMNS.items(), columns, strict=True)}
+        named["counts"] *= weights
+        state = {"n_observations": self.n_rewards, **collapsed(named, int(max(self.arms, default=0)) + 1)}
+        return History.restored(state, lambda *pair: pair) if model is None else model.history_of(state)
 
     def by_arm(self, weights: Array) -> History:
         """Returns the history of `history` by arms of the pool alone, whatever the contexts; others are left out."""
@@ -165,6 +209,9 @@ class RewardEvents:
                 row = arms.get(arm, GUEST)
                 examined = self.examined[number] if self.examined else None
                 places[number] = out.add(users[user], row, reward, given, self.guests.get(number), examined)
+        if self.counts:
+            out.counts = array("d", [self.counts[number] for number in places])
+            out.scatters = array("d", [self.scatters[number] for number in places])
         return out, places
 
     def with_features(self, inputs: InputSpace) -> "RewardEvents":
@@ -334,9 +381,24 @@ class Learned:
 
         count = self.policy.fit(checked_first(), progress=progress, keep=keep)
         examined = np.ones(len(more) if self.examination else 0)
+        if self.events.counts:
+            self.events.counts.frombytes(np.ones(len(more)).tobytes())
+            self.events.scatters.frombytes(np.zeros(len(more)).tobytes())
         self.events.extend(more.users, more.arms, more.rewards, more.inputs, examined)
         self.at_once = len(self.events)
         return count
+
+    def fit_combined(self, columns: Mapping[str, Any], start: Array | None, progress: SolveProgress | None) -> int:
+        """Learns rewards that were combined by pairs of rows, and returns the steps of the solve."""
+        if self.memory.fades or self.examination or isinstance(self.policy, ContextPolicy):
+            rule = "rewards that were combined by pairs have neither an order nor places or contexts"
+            raise ParameterError("a fit of combined rewards was asked for", rule, "Use fit, or a bandit without these")
+        kept = {name: np.array(column) for name, column in columns.items() if name in COLUMNS}  # the model takes those
+        self.touched = True
+        steps = self.policy.fit_combined(columns, start=start, progress=progress)
+        self.events.extend_combined(kept)
+        self.at_once = len(self.events)
+        return steps
 
     def _collapsed(self, policy: Policy, events: RewardEvents) -> History:
         return events.history(self.memory.weights(len(events)), policy.model)
@@ -381,7 +443,7 @@ class Learned:
 
     def _is_unfitted(self) -> bool:
         """Returns whether hyperparameters follow every reward still, as before the first fit."""
-        return self.policy.refit_due(len(self.events)) and not self.policy.fits
+        return self.policy.refit_due(self.events.n_rewards) and not self.policy.fits
 
     def _in_place(self, change: Callable[..., bool], *given: Any) -> bool:
         """Returns whether the posterior could follow a change; where it could not, it was not touched."""
@@ -479,6 +541,8 @@ class Learned:
             inputs[first],
             guests,
             events.examined[first],
+            events.counts[first],
+            events.scatters[first],
         )
         if at_once:
             self.relearn(None)

@@ -70,9 +70,15 @@ def open_table(folder: Path, name: str, faults: "Faults") -> tuple[Table, Iterat
 
     Mistakes that were marked in a batch are reported before the next one is read.
     """
-    path = _find(folder, name)
-    if path is None:
-        return None
+    path = find_table(folder, name)
+    return None if path is None else open_file(path, name, faults)
+
+
+def open_file(path: Path, name: str, faults: "Faults") -> tuple[Table, Iterator["Rows"]]:
+    """Returns what `open_table` does, of a file that is a table of this name."""
+    if not path.is_file():
+        rule = "a table is a file of CSV or Parquet"
+        raise FORMS[name].error(f"there is no file {str(path)!r}", rule, "Check the path, from the folder you are in")
     table, batches = read_batches(path, FORMS[name].error, faults.batch_rows)
     names = list(table.names or ())
     form = _form(name, names)
@@ -87,7 +93,7 @@ def open_table(folder: Path, name: str, faults: "Faults") -> tuple[Table, Iterat
     return table, _reported(table, batches, faults)
 
 
-def _find(folder: Path, name: str) -> Path | None:
+def find_table(folder: Path, name: str) -> Path | None:
     """Returns the file of a table, or none if there need be none; raises if there is no such folder, or two files."""
     if not folder.is_dir():
         raise InputError(f"there is no folder {str(folder)!r}", RULE, "Check the path, from the folder you are in")

@@ -17,7 +17,7 @@ from coterie.kernels.pool import RESCALE, check_spread
 from coterie.logs.log import Floats, Ints, Log
 from coterie.logs.plain.cells import ROWS, Cells
 from coterie.logs.plain.events_table import read_events, read_had
-from coterie.logs.plain.folder import EnoughError, Faults, Rows, open_table
+from coterie.logs.plain.folder import EnoughError, Faults, Rows, find_table, open_file
 from coterie.logs.tables import Table
 
 Edges = tuple[Ints, Ints, Floats, Ints]  # user, other, weight, the number of the row
@@ -55,6 +55,24 @@ def check_log(folder: str | Path, *, limit: int = 10, batch_rows: int = ROWS) ->
     return (None, faults.found) if faults.found else (log, [])
 
 
+def read_graph_and_arms(
+    edges: str | Path, arms: str | Path, users: str | Path | None = None
+) -> tuple[UserGraph, ArmPool | tuple[ArmId, ...]]:
+    """Returns the graph and the arms of tables as a log has them; the first mistake raises an error that names it.
+
+    Args:
+        edges: The table of edges.
+        arms: The table of arms.
+        users: A table of users; they come first, and need no edges.
+    """
+    faults = Faults(1)
+    try:
+        graph = graph_of_tables(Path(edges), None if users is None else Path(users), faults)
+        return graph, arms_of_table(Path(arms), faults)
+    except EnoughError:
+        raise faults.found[0] from None
+
+
 def _read(folder: Path, faults: Faults) -> Log:
     graph, arms = read_graph(folder, faults), read_arms(folder, faults)
     places = _places(arms)
@@ -90,14 +108,18 @@ class Roster:
 
 def read_graph(folder: Path, faults: Faults) -> UserGraph:
     """Returns the graph of a folder: the users of `users` in that order, then those that only `edges` names."""
+    edges = find_table(folder, "edges")
+    assert edges is not None  # every log has them
+    return graph_of_tables(edges, find_table(folder, "users"), faults)
+
+
+def graph_of_tables(edges: Path, users: Path | None, faults: Faults) -> UserGraph:
+    """Returns the graph of a table of edges, with users of another one that come first, if there is one."""
     roster = Roster()
-    users = open_table(folder, "users", faults)
-    for rows in users[1] if users is not None else ():
+    for rows in open_file(users, "users", faults)[1] if users is not None else ():
         rows.missing("user")
         roster.add_new(rows, "user")
-    edges = open_table(folder, "edges", faults)
-    assert edges is not None  # every log has them
-    table, batches = edges
+    table, batches = open_file(edges, "edges", faults)
     found = [_edges(rows, roster) for rows in batches]
     if not roster.index:
         rule, remedy = "a log has at least one user", "Add edges, or a table users of those who have none"
@@ -144,9 +166,14 @@ def _graph(table: Table, users: tuple[str, ...], columns: list[Ints], faults: Fa
 
 def read_arms(folder: Path, faults: Faults) -> ArmPool | tuple[ArmId, ...]:
     """Returns the arms of a folder: a pool, or the ids alone where there are no features."""
-    opened = open_table(folder, "arms", faults)
-    assert opened is not None  # every log has them
-    table, batches = opened
+    path = find_table(folder, "arms")
+    assert path is not None  # every log has them
+    return arms_of_table(path, faults)
+
+
+def arms_of_table(path: Path, faults: Faults) -> ArmPool | tuple[ArmId, ...]:
+    """Returns the arms of a table: a pool, or the ids alone where there are no features."""
+    table, batches = open_file(path, "arms", faults)
     roster, features = Roster(), [name for name in table.names or () if name != "arm"]
     found = [_arm_rows(rows, features, roster) for rows in batches]
     if not found:

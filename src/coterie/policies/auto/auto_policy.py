@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from coterie.contracts import Array
 from coterie.errors import FAILURES, ParameterError
 from coterie.errors.checks import check_same
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
-from coterie.models.base import Replica
+from coterie.models.base import Replica, SolveProgress
 from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
 from coterie.policies.auto.exploration import RoundsOfUse
 from coterie.policies.auto.fit_context import FitContext
@@ -147,16 +148,36 @@ class AutoPolicy(Policy):
 
         On an error nothing has changed; a fit that went on is dropped for this one.
         """
+        self._check_fit()
+        more = self._gathered(batches, progress, keep)
+        self._fit_to(more)
+        return more.n_observations
+
+    def fit_combined(
+        self, columns: Mapping[str, Any], *, start: Array | None = None, progress: SolveProgress | None = None
+    ) -> int:
+        """Learns rewards that were combined by pairs of rows, as `fit` does; there is no solve, and no step."""
+        self._check_fit()
+        if start is not None:
+            rule = "its belief is no solve for all users"
+            raise ParameterError(f"a warm start was given to {self.name!r}", rule, "Leave it out, or use 'lk-gp-ucb'")
+        if progress is not None:
+            progress(0, 0.0)
+        self._fit_to(self._model.history_of(dict(columns)))
+        return 0
+
+    def _check_fit(self) -> None:
         if not self.likelihood.is_conjugate:
             rule = f"with likelihood {self.likelihood.name!r} rewards are learned one after another"
             raise ParameterError(f"a fit was asked for with {self.name!r}", rule, "Use update_many, or 'gaussian'")
-        more = self._gathered(batches, progress, keep)
+
+    def _fit_to(self, more: History) -> None:
+        """Conditions on more rewards, and fits the hyperparameters to all of them."""
         if len(more):
             more.shift(-self.centre)
             condition_on(self._model, more)
             self.pending_fit, self.pending_model = None, None
             self._refit(self.n_rewards)
-        return more.n_observations
 
     def _gathered(
         self, batches: Iterable[Any], progress: Callable[[str, int], None] | None, keep: Callable[..., None] | None

@@ -1,6 +1,6 @@
 """How well hyperparameters explain the rewards: log evidence of the observed pairs, with its gradient."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import exp, log, pi
 from typing import Any, NamedTuple, Protocol
 
@@ -158,6 +158,28 @@ class Together:
         """Returns the log evidence and its gradient."""
         found = [each.value_and_gradient(point) for each in self.parts]
         return sum(value for value, _ in found), np.sum([gradient for _, gradient in found], axis=0)
+
+
+class Holding:
+    """The evidence with some hyperparameters held where they are told to be: it has no slope there.
+
+    Args:
+        whole: The evidence of all of them.
+        held: Values by the names of `Hyper`; `ABSENT` for a part that is not there.
+    """
+
+    def __init__(self, whole: Explaining, held: Mapping[str, float]) -> None:
+        self._whole, self._values = whole, list(held.values())
+        self._places = [Hyper._fields.index(name) for name in held]
+
+    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
+        """Returns the log evidence and its gradient."""
+        moved = np.array(point)
+        moved[self._places] = self._values
+        value, gradient = self._whole.value_and_gradient(moved)
+        gradient = np.array(gradient)
+        gradient[self._places] = 0.0
+        return value, gradient
 
 
 def level_of(samples: Sequence[Evidence], hyper: Any) -> float:

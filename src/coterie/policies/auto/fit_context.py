@@ -51,6 +51,7 @@ class FitContext:
         seed: Fixes which users fits look at.
         normalised: Whether the Laplacian is the normalised one; None for what the degrees call for.
         matrices: Whether kernels have matrices over users and arms whatever their number.
+        features: What the arm kernel sees of the arms; the pool's features, standardised, unless given.
 
     Attributes:
         climb: How `fit` climbs the evidence, where not as by default.
@@ -66,10 +67,11 @@ class FitContext:
         seed: int = 0,
         normalised: bool | None = None,
         matrices: bool = False,
+        features: Array | None = None,
     ) -> None:
         self.graph, self._arms, self._seed, self._matrices = graph, arms, seed, matrices
         self.normalised = is_uneven(graph.degrees) if normalised is None else normalised
-        self.features = standardised(arms.features)
+        self.features = standardised(arms.features) if features is None else features
         self.mean_degree = mean_of_diagonal(graph, normalised=self.normalised)
         self._mean_square = float(np.einsum("ij,ij->i", self.features, self.features).mean())
         self._last_green: tuple[float, Array] | None = None

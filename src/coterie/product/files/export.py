@@ -14,7 +14,7 @@ from coterie.errors import SavedFileError
 from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import not_written, sync_folder
-from coterie.product.files.checked.schema import ARRAYS, EXAMINED_ARRAYS, INPUT_ARRAYS
+from coterie.product.files.checked.schema import ARRAYS, COMBINED_ARRAYS, EXAMINED_ARRAYS, INPUT_ARRAYS
 from coterie.product.files.saving import parts_as_saved
 
 STATE_FILE, ARRAYS_FILE = "state.json", "arrays.npz"
@@ -70,12 +70,12 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
         "users": len(saved["users"]),
         "arms": len(saved["arms"]),
         "decisions": saved["n_decisions"],
-        "rewards": len(arrays["event_rewards"]),
+        "rewards": bandit.n_rewards,
         "pending": len(arrays["pending"]),
     }
     plain = {name: saved[name] for name in ("settings", "users", "arms", "feature_names", "retired")}
     state = {"coterie": VERSION, "counts": counts, **plain, **inputs, "belief_is_exported": bool(belief)}
-    names = [name for name in (*ARRAYS, *INPUT_ARRAYS, *EXAMINED_ARRAYS) if name in arrays]
+    names = [name for name in (*ARRAYS, *INPUT_ARRAYS, *EXAMINED_ARRAYS, *COMBINED_ARRAYS) if name in arrays]
     return state, {name: arrays[name] for name in names} | belief
 
 

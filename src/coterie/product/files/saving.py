@@ -21,6 +21,7 @@ from coterie.product.files.atomic import is_at, lock
 from coterie.product.files.checked.cross_checks import check_agreement
 from coterie.product.files.checked.schema import read_saved
 from coterie.product.files.container import broken, read_container, write_container
+from coterie.product.files.kernel_settings import KERNEL_OPTIONS, kernel_of, option_as_saved
 
 PLAIN = (str, int, float, bool, type(None))
 
@@ -29,11 +30,11 @@ def save_bandit(bandit: Bandit, path: Path) -> None:
     """Writes the bandit to one file, the belief's own arrays included; meanwhile it neither decides nor learns."""
     with bandit.frozen() as parts:
         options = parts["settings"]["options"]
-        odd = [name for name, value in options.items() if not _is_plain(value)]
+        odd = [name for name, value in options.items() if not _is_plain(option_as_saved(value))]
         if odd:
             raise SavedFileError(
                 f"the bandit cannot be saved: option {odd[0]!r} is {options[odd[0]]!r}",
-                "options that can be saved are numbers, texts, true or false, or tables of such",
+                "options that can be saved are numbers, texts, true or false, tables of such, and our own kernels",
                 "Use such options, or keep the rewards and learn them again",
             )
         write_container(path, *parts_as_saved(bandit, parts))
@@ -50,7 +51,7 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
     """Returns the JSON and the arrays of a bandit."""
     weights = bandit.graph.weights.tocsr()
     state = {
-        "settings": parts["settings"],
+        "settings": {**parts["settings"], "options": _options_as_saved(parts["settings"]["options"])},
         "users": list(bandit.graph.users),
         "arms": list(bandit.arms.ids),
         "feature_names": None if bandit.arms.feature_names is None else list(bandit.arms.feature_names),
@@ -75,6 +76,9 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
     if isinstance(parts["settings"]["places"], list):
         arrays["event_examined"] = np.array(parts["events"].examined, dtype=np.float64)
         arrays["pending_examined"] = np.array([p.examined for _, p in parts["pending"]], dtype=np.float64)
+    if parts["events"].counts:
+        arrays["event_counts"] = np.array(parts["events"].counts, dtype=np.float64)
+        arrays["event_scatters"] = np.array(parts["events"].scatters, dtype=np.float64)
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
     policy, events = bandit._learned.policy, parts["events"]
     if isinstance(policy, ContextPolicy):
@@ -91,6 +95,10 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
     elif not bandit.arms.has_features:
         state["inputs"] = {"has_features": False}
     return state, arrays
+
+
+def _options_as_saved(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: option_as_saved(value) for name, value in options.items()}
 
 
 def _user_features(bandit: Bandit) -> list[Any] | None:
@@ -151,7 +159,11 @@ def _made(saved: dict[str, Any], **changes: Any) -> Bandit:
     table = (arrays["graph_weights"], arrays["graph_columns"], arrays["graph_starts"])
     graph = UserGraph.from_matrix(sp.csr_array(table, shape=(size, size)), users=saved["users"])
     used = RECIPES[saved["settings"]["policy"]].uses()
-    kept = {name: value for name, value in saved["settings"]["options"].items() if used.get(name, True)}
+    kept = {
+        name: kernel_of(value) if name in KERNEL_OPTIONS else value
+        for name, value in saved["settings"]["options"].items()
+        if used.get(name, True)
+    }
     saved["settings"]["options"] = kept  # version 0.1 took options that change nothing, too
     settings = {**saved["settings"], **changes}
     options = dict(settings.pop("options"))  # those that are saved again stay what they are

@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from coterie.errors import DecisionError, ParameterError, counted
 from coterie.kernels import ArmPool
 from coterie.kernels.schema import CATEGORY, ContextField, ContextSchema
@@ -13,6 +15,7 @@ from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
 from coterie.product.files.replaying import replay
 from coterie.product.files.saving import kept
+from coterie.product.learned import RewardEvents
 from coterie.product.project.context_text import read_context
 
 SHOWN = 5
@@ -142,7 +145,7 @@ def _described(path: Path, bandit: Bandit) -> dict[str, str]:
             "users": f"{graph.n_users}, with {counted(graph.n_edges, 'edge')}, in {parted}",
             "arms": f"{len(arms)} with {_features(arms)}{retired}",
             **_contexts(bandit.context_schema),
-            "rewards": _rewards(parts["events"].rewards),
+            "rewards": _rewards(parts["events"]),
             "decisions": f"{parts['n_decisions']} made, {_pending(bandit.pending)}",
             "memory": _memory(settings["forgetting"], settings["window"]),
             "policy": f"{settings['policy']}, seed {settings['seed']}",
@@ -150,11 +153,15 @@ def _described(path: Path, bandit: Bandit) -> dict[str, str]:
         }
 
 
-def _rewards(rewards: Sequence[float]) -> str:
-    if not rewards:
+def _rewards(events: RewardEvents) -> str:
+    if not len(events):
         return "none yet"
-    mean = sum(rewards) / len(rewards)
-    return f"{len(rewards)}, on average {mean:.3g}, from {min(rewards):.3g} to {max(rewards):.3g}"
+    rewards, n_rewards = np.array(events.rewards), events.n_rewards
+    if not events.counts:
+        return f"{n_rewards}, on average {rewards.mean():.3g}, from {rewards.min():.3g} to {rewards.max():.3g}"
+    mean = float(rewards @ np.array(events.counts)) / n_rewards
+    pairs = f"of {len(events)} pairs, whose means are from {rewards.min():.3g} to {rewards.max():.3g}"
+    return f"{n_rewards}, on average {mean:.3g}, {pairs}"
 
 
 def _features(arms: ArmPool) -> str:

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from coterie.contracts import Array
-from coterie.policies.auto.evidence import Explaining, Together
+from coterie.policies.auto.evidence import Explaining, Holding, Together
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.hyper import Hyper
 from coterie.policies.auto.prior import THOROUGH, Prior, fit
@@ -39,19 +38,11 @@ class Fitted:
     gains: Mapping[str, float]
 
 
-class Without:
+class Without(Holding):
     """The evidence of a kernel that lacks a part: its variance is held so low that it is nothing."""
 
     def __init__(self, whole: Explaining, part: str, prior: Prior[Hyper]) -> None:
-        self._whole, self._place = whole, Hyper._fields.index(part)
-        self._low = prior.bounds()[self._place][0]
-
-    def value_and_gradient(self, point: Array) -> tuple[float, Array]:
-        """Returns the log evidence and its gradient, in which that part does not count."""
-        held = np.array(point)
-        held[self._place] = self._low
-        value, gradient = self._whole.value_and_gradient(held)
-        return value, np.where(np.arange(len(held)) == self._place, 0.0, gradient)
+        super().__init__(whole, {part: prior.bounds()[Hyper._fields.index(part)][0]})
 
 
 def fit_parts(context: FitContext, seen: EvidenceSample) -> Fitted:

@@ -57,6 +57,9 @@ def test_a_loaded_bandit_decides_as_the_saved_one_on_every_engine(tmp_path: Path
         {"policy": "lk-gp-ucb", "forgetting": 0.95},
         {"policy": "lk-gp-ucb", "window": 20},
         {"policy": "lk-gp-ts", "pending": "hallucinate"},
+        {"arm_kernel": 2.0 * ct.SquaredExponential([1.0, 2.0, 3.0]) + 0.5 * ct.Constant()},
+        {"arm_kernel": ct.Linear(offset=0.5) * ct.Matern52(1.0), "user_kernel": ct.Heat(time=2.0)},
+        {"arm_kernel": 0.5 * ct.Linear(), "user_kernel": ct.Green(normalised=True), "engine": "sparse"},
         {"policy": "auto-ucb", "pending": "hallucinate"},
         {"policy": "club", "pending": "hallucinate"},
         {"policy": "coop-kernel-ts"},
@@ -249,9 +252,9 @@ def test_a_newer_format_and_other_files_are_told(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_saved_is_told_and_nothing_is_written(tmp_path: Path) -> None:
-    kernel = make(arm_kernel=ct.Matern32(1.0))
-    with pytest.raises(SavedFileError, match="option 'arm_kernel'"):
-        kernel.save(tmp_path / "b")
+    given = make(user_kernel=ct.GivenMatrix(np.eye(4)))
+    with pytest.raises(SavedFileError, match="option 'user_kernel'"):
+        given.save(tmp_path / "b")
     assert not list(tmp_path.iterdir())
 
 

@@ -237,7 +237,7 @@ class SparseModel(ConditionedModel):
         finally:
             self.history = self._data.table = whole  # the rows are the same ones, and in the same order
 
-    def fit(self, rows: History, progress: SolveProgress | None = None) -> int:
+    def fit(self, rows: History, progress: SolveProgress | None = None, *, start: Array | None = None) -> int:
         """Learns many rewards at once by one solve for all users, and returns how many steps that took.
 
         The belief is that of learning them one by one, within `error_bound`. Variances that were kept are recomputed,
@@ -246,11 +246,12 @@ class SparseModel(ConditionedModel):
         Args:
             rows: The rewards, collapsed; a `RewardTable` is taken over, if it is the first.
             progress: Called with the number of each step, and how far above what `eps` asks for the residual is.
+            start: The weights that the solve starts from, a row for each user; those at hand, unless given.
         """
         before = self.__dict__.copy()
         self.history = self.history.joined(rows)
         try:
-            return self._solve_globally(progress)
+            return self._solve_globally(progress, start)
         except BaseException:  # whatever it was, an interruption too: the belief that was there comes back
             self.__dict__.update(before)
             raise
@@ -262,9 +263,13 @@ class SparseModel(ConditionedModel):
     def _is_worth_a_fit(self, n_rows: int) -> bool:
         return n_rows > max(self.limits.fit_rows, self.kernel.n_users / USERS_A_REWARD)
 
-    def _solve_globally(self, progress: SolveProgress | None) -> int:
+    def history_of(self, columns: dict[str, Any]) -> RewardTable:
+        """Returns rewards that were combined by pairs of rows; it takes over the columns."""
+        return RewardTable.from_columns(columns, self.kernel.n_users, self.kernel.n_arms)
+
+    def _solve_globally(self, progress: SolveProgress | None, start: Array | None = None) -> int:
         """Solves for the rows that the history holds, by a warm start, and recomputes the evidence."""
-        weights = self._posterior.weights
+        weights = self._posterior.weights if start is None else start
         self._reset()
         self._posterior.weights[:] = weights
         steps = self._posterior.fit(self._data, progress)

@@ -117,7 +117,8 @@ def _check_history(saved: dict[str, Any]) -> None:
         _check(_pairs(wanted) == _pairs(belief["trials"]), "its model knows other pairs than its trials")
         wanted, centre = dict(belief["trials"]), 0.0
         del wanted["scatters"]  # which nothing depends on there
-    weights = _weights(saved, wanted["n_observations"])
+    combined = "event_counts" in arrays
+    weights = _counts(saved, wanted["n_observations"]) if combined else _weights(saved, wanted["n_observations"])
     first = len(arrays["event_rewards"]) - len(weights)
     users, arms, rewards = (arrays[f"event_{name}"][first:] for name in ("users", "arms", "rewards"))
     if "event_inputs" in arrays:
@@ -132,7 +133,8 @@ def _check_history(saved: dict[str, Any]) -> None:
         spare, kept = float(weights @ (1 - examined**2)), belief["model"]["engine"] != "sparse"
         _check(not kept or abs(wanted.get("spare", 0.0) - spare) <= SAME * len(weights), "it has other noisy rewards")
         rewards, weights = rewards / examined, weights * examined**2
-    off = gap_of_rows(place, weights, rewards, wanted, level=centre)
+    scatters = arrays["event_scatters"] if combined else None
+    off = gap_of_rows(place, weights, rewards, wanted, scatters, level=centre)
     _check(off <= SAME, "its belief is of other rewards")
 
 
@@ -145,6 +147,15 @@ def _weights(saved: dict[str, Any], counted: int) -> Any:
     most = min(faded, window or faded) if forgetting < 1 else least
     _check(least <= counted - fresh <= most, "its belief is of another number of rewards")
     return np.concatenate([forgetting ** np.arange(counted - fresh - 1.0, -1.0, -1.0), np.ones(fresh)])
+
+
+def _counts(saved: dict[str, Any], counted: int) -> Any:
+    """Returns how many rewards each row stands for; they do not fade."""
+    settings, counts = saved["settings"], saved["arrays"]["event_counts"]
+    fades = settings["forgetting"] < 1 or settings["window"] is not None or isinstance(settings.get("places"), list)
+    _check(not fades and "event_inputs" not in saved["arrays"], "its combined rewards fade, or have places or contexts")
+    _check(counts.sum() == counted, "its belief is of another number of rewards")
+    return counts
 
 
 def _places(history: dict[str, Any], users: Any, arms: Any, n_arms: int) -> Any:

@@ -36,6 +36,7 @@ from coterie.product.files.checked.kinds import (
     tagged,
     whole,
 )
+from coterie.product.files.kernel_settings import KERNEL_OPTIONS
 from coterie.product.slates import LEAST_EXAMINED
 
 TEXT, FLAG, SIZE = plain(str), plain(bool), maybe(whole(1))
@@ -73,6 +74,7 @@ OPTIONS: dict[str, Kind] = {
 }
 ENGINE_OPTIONS = {"memory_limit", *FEATURE_OPTIONS, *(name for names in ENGINES_OPTIONS.values() for name in names)}
 GONE: Table = {"keeps_common": FLAG}  # an option of "sparse" while it had a common part
+OPTIONS |= dict.fromkeys(KERNEL_OPTIONS, any_plain)
 OPTIONS |= {"context_schema": any_plain, "request_features": maybe(list_of(TEXT))}
 OPTIONS["engine_options"] = maybe(table_of({}, dict.fromkeys(ENGINE_OPTIONS, PLAIN), gone=GONE))
 EXAMINED = real(LEAST_EXAMINED, 1)
@@ -399,6 +401,11 @@ EXAMINED_ARRAYS: Table = {
     "event_examined": numbers("events", least=LEAST_EXAMINED),
     "pending_examined": numbers("waiting", least=LEAST_EXAMINED),
 }
+# A row may stand for several rewards of a pair.
+COMBINED_ARRAYS: Table = {
+    "event_counts": numbers("events", least=1),
+    "event_scatters": numbers("events", least=0),
+}
 # An arm of one request only has the row -1.
 GUEST_ARRAYS: Table = {
     "event_arms": Values(WHOLES, ("events",), least=-1, below="arms"),
@@ -427,6 +434,8 @@ def read_saved(state: dict[str, Any], arrays: dict[str, Any]) -> dict[str, Any]:
     kinds: Table = {**ARRAYS, **GUEST_ARRAYS, **INPUT_ARRAYS} if has_inputs else ARRAYS
     if "event_examined" in arrays:
         kinds = {**kinds, **EXAMINED_ARRAYS}
+    if "event_counts" in arrays:
+        kinds = {**kinds, **COMBINED_ARRAYS}
     out["arrays"] = {name: kind({"array": name}, f"its {name}", held) for name, kind in kinds.items()}
     out["belief"] = maybe(BELIEF)(state.get("belief"), "its belief", held)
     if set(arrays) - held.used:

@@ -1,0 +1,1 @@
+"""Fits and scores of many events, from files and in bounded memory: `coterie fit` and `coterie score`."""
