@@ -36,6 +36,13 @@ def data() -> None:
     assert ct.Bandit(graph=GRAPH, arms=ARMS, seed=0).fit("rewards.parquet") == 3
 
 
+def ray() -> None:
+    """A study on Ray, as a node does its units: without the extra `lab`."""
+    world = {"n_users": 4, "n_arms": 4, "n_candidates": 2, "dimension": 2, "horizon": 10}
+    study = {"trials": 1, "worlds": [world], "policies": [{"policy": "lk-gp-ucb"}]}
+    assert ct.run_study(study, out="on-ray", on="ray").table().num_rows == 10
+
+
 def scale() -> None:
     """Engine `sparse`."""
     bandit = ct.Bandit(graph=GRAPH, arms=ARMS, policy="lk-gp-ucb", engine="sparse")
@@ -50,7 +57,14 @@ def sklearn() -> None:
     assert len(model.predict([["cy", 0.5]])) == 1
 
 
-EXTRAS: dict[str, Callable[[], None]] = {"none": plain, "lab": lab, "data": data, "scale": scale, "sklearn": sklearn}
+EXTRAS: dict[str, Callable[[], None]] = {
+    "none": plain,
+    "lab": lab,
+    "data": data,
+    "ray": ray,
+    "scale": scale,
+    "sklearn": sklearn,
+}
 
 if __name__ == "__main__":
     EXTRAS[sys.argv[1]]()

@@ -5,7 +5,7 @@ import errno
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TypeAlias
@@ -24,6 +24,8 @@ from coterie.product.project import init_project, shell
 from coterie.runs import console, studies
 from coterie.runs.diagnosis.page import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
+from coterie.runs.places import PLACES, open_place
+from coterie.runs.runner import Place
 from coterie.runs.store import Store
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
@@ -134,7 +136,12 @@ def _add_reproduce(commands: Commands) -> None:
 
 
 def _add_running(command: argparse.ArgumentParser) -> None:
-    command.add_argument("--jobs", type=positive, default=console.usable_cores(), help="processes (default: all cores)")
+    jobs = "processes, or CPUs of a Ray that is started here (default: all cores)"
+    command.add_argument("--jobs", type=positive, default=console.usable_cores(), help=jobs)
+    on = "who does the work: processes of this machine, or Ray (extra 'ray'); the results are the same"
+    command.add_argument("--on", choices=PLACES, default=PLACES[0], help=f"{on} (default: %(default)s)")
+    address = "with --on ray: a cluster that runs, auto or HOST:PORT (default: start Ray here, and end it)"
+    command.add_argument("--address", help=address)
     command.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
     command.add_argument("--resume", action="store_true", help="go on with what --out holds of this study")
 
@@ -254,13 +261,19 @@ def _run(options: argparse.Namespace) -> None:
     if options.data is not None:
         study = study.on(options.data)
     out = options.out or Path("results") / f"{study.name}{'-quick' if options.quick else ''}"
-    console.run_and_report(study, out, jobs=options.jobs, resume=options.resume)
+    with _place(options) as place:
+        console.run_and_report(study, out, place=place, resume=options.resume)
 
 
 def _reproduce(options: argparse.Namespace) -> None:
     parts = list(PARTS) if options.part == "all" else [options.part]
     out = options.out or Path("reproduction-quick" if options.quick else "reproduction")
-    reproduce(parts, out=out, quick=options.quick, jobs=options.jobs, resume=options.resume)
+    with _place(options) as place:
+        reproduce(parts, out=out, quick=options.quick, place=place, resume=options.resume)
+
+
+def _place(options: argparse.Namespace) -> AbstractContextManager[Place]:
+    return open_place(options.on, jobs=options.jobs, address=options.address)
 
 
 def _compare(options: argparse.Namespace) -> None:

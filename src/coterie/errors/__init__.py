@@ -18,6 +18,7 @@ __all__ = [
     "FAILURES",
     "ArmError",
     "CandidatesError",
+    "ClusterError",
     "ContextError",
     "CoterieError",
     "DecisionError",
@@ -151,6 +152,10 @@ class JournalError(CoterieError):
 
 class StoreError(CoterieError):
     """A folder of results that is missing, finished, damaged or of another version."""
+
+
+class ClusterError(CoterieError):
+    """A Ray cluster that is not there, has other versions, or cannot do the work."""
 
 
 class MemoryLimitError(CoterieError, MemoryError):

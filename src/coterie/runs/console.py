@@ -14,7 +14,7 @@ from coterie.runs.report.page import report_of, write_report
 from coterie.runs.report.regret import unfinished
 from coterie.runs.report.tables import TextTable, comparison, for_terminal
 from coterie.runs.results import results_of
-from coterie.runs.runner import OnUnit, run_study
+from coterie.runs.runner import OnUnit, Place, Processes, run_study
 from coterie.runs.store import Store, Unit
 from coterie.runs.studies import find_study
 from coterie.runs.study import Study
@@ -28,10 +28,10 @@ def usable_cores() -> int:
 def run_demo(*, out: Path, seed: int = 0, quick: bool = False) -> Path:
     """Runs the demonstration, the main policies on two small worlds, and returns the path of its report."""
     study = find_study("demo").changed(seed=seed, quick=quick)
-    return run_and_report(study, out, jobs=usable_cores(), resume=False)
+    return run_and_report(study, out, place=Processes(usable_cores()), resume=False)
 
 
-def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: bool = True) -> Path:
+def run_and_report(study: Study, out: Path, *, place: Place, resume: bool, tables: bool = True) -> Path:
     """Runs a study with progress, prints its tables, writes the report and returns its path."""
     console = _console()
     rounds = sum(each.n_rounds * len(study.playing(each.name)) for each in study.worlds) * study.trials
@@ -45,8 +45,8 @@ def run_and_report(study: Study, out: Path, *, jobs: int, resume: bool, tables: 
     console.print(f"{study.title}: {sizes}; results in {out}", highlight=False, soft_wrap=True)
     study.check()  # before there is a bar, which an error would leave a line of
     with _progress(console) as on_unit:
-        on_plan = partial(_print_plan, console, jobs) if study.of_logs else None
-        store = run_study(study, out, jobs=jobs, resume=resume, on_unit=on_unit, on_plan=on_plan)
+        on_plan = partial(_print_plan, console, place.size) if study.of_logs else None
+        store = run_study(study, out, place=place, resume=resume, on_unit=on_unit, on_plan=on_plan)
     return show(store, tables=tables)
 
 

@@ -1,14 +1,15 @@
 """Runs a study: pilot, then trials, in as many processes as asked, each unit stored as soon as it is done."""
 
 import gc
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from math import log2
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -27,11 +28,45 @@ OnUnit = Callable[[Unit, int, float, float], None]
 OnPlan = Callable[[list[Unit]], None]
 
 
+class Crew(Protocol):
+    """Who does the units of a study."""
+
+    def run(self, units: Sequence[Unit]) -> Iterator[Unit]:
+        """Yields each unit when it is done and stored."""
+
+
+class Place(Protocol):
+    """Where units are done; the results are the same bytes wherever that is."""
+
+    @property
+    def size(self) -> int:
+        """How many units are done at a time."""
+
+    def crew(self, study: Study, store: Store) -> AbstractContextManager[Crew]:
+        """Returns those who do the units of a study, as long as the context lasts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Processes of this machine, each with one BLAS thread.
+
+    Attributes:
+        size: How many.
+    """
+
+    size: int = 1
+
+    def crew(self, study: Study, store: Store) -> AbstractContextManager[Crew]:
+        """Returns processes that write to the store themselves."""
+        given, here = (study.as_dict(), str(store.folder)), UnitRunner(study, store).run
+        return Workers(self.size, most=units_a_process(study), here=here, make=unit_runner, given=given)
+
+
 def run_study(
     study: Study,
     out: Path,
     *,
-    jobs: int = 1,
+    place: Place = Processes(),  # noqa: B008 - it cannot be changed
     resume: bool = False,
     on_unit: OnUnit | None = None,
     on_plan: OnPlan | None = None,
@@ -41,7 +76,7 @@ def run_study(
     Args:
         study: What to run.
         out: The folder of its results.
-        jobs: Processes; each has one BLAS thread. The results are the same bytes whatever their number.
+        place: Where the units are done, by default in this process.
         resume: Whether `out` may hold a part of this very study already; finished units are never run again.
         on_unit: Called after each unit with the unit, units left, cost done and cost in all.
         on_plan: Called once with what will be run, and the cost of each.
@@ -56,29 +91,26 @@ def run_study(
                 store.extend(study)
         else:
             store.create(study)
-        _run_missing(study, store, jobs, on_unit, on_plan)
+        _run_missing(study, store, place, on_unit, on_plan)
     return store
 
 
-def _run_missing(study: Study, store: Store, jobs: int, on_unit: OnUnit | None, on_plan: OnPlan | None) -> None:
-    most = UNITS_A_PROCESS if ends_early(study) else None
-    given = (study.as_dict(), str(store.folder))
-    here = UnitRunner(study, store).run
-    with Workers(jobs, most=most, here=here, make=unit_runner, given=given) as workers:
+def _run_missing(study: Study, store: Store, place: Place, on_unit: OnUnit | None, on_plan: OnPlan | None) -> None:
+    with place.crew(study, store) as crew:
         timings = list(_missing_timings(study, store))
-        _run_phase(workers, timings, on_unit, total=float(len(timings)))
+        _run_phase(crew, timings, on_unit, total=float(len(timings)))
         pilots, trials = missing_units(study, store)
         if on_plan is not None:
             on_plan([*pilots, *trials])
         total = sum(unit.cost for unit in [*pilots, *trials])
-        _run_phase(workers, pilots, on_unit, total=total, after=len(trials))
+        _run_phase(crew, pilots, on_unit, total=total, after=len(trials))
         if study.tuning is not None:
             store.write_tuned(_tuned(study, store))
-        _run_phase(workers, trials, on_unit, total=total, before=sum(unit.cost for unit in pilots))
+        _run_phase(crew, trials, on_unit, total=total, before=sum(unit.cost for unit in pilots))
 
 
 def _run_phase(
-    workers: Workers[Unit],
+    crew: Crew,
     units: list[Unit],
     on_unit: OnUnit | None,
     *,
@@ -87,10 +119,15 @@ def _run_phase(
     after: int = 0,
 ) -> None:
     done, left = before, len(units) + after
-    for unit in workers.run(units):
+    for unit in crew.run(units):
         done, left = done + unit.cost, left - 1
         if on_unit is not None:
             on_unit(unit, left, done, total)
+
+
+def units_a_process(study: Study) -> int | None:
+    """Returns after how many units a process gives way to a new one; None for any number."""
+    return UNITS_A_PROCESS if ends_early(study) else None
 
 
 def ends_early(study: Study) -> bool:

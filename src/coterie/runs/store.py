@@ -41,6 +41,7 @@ from coterie.runs.study import Study, study_from
 from coterie.runs.trial import Played, Trial
 
 FORMAT, READABLE = 2, (1, 2)
+TUNED, ESTIMATES = "tuned.json", "estimates"  # what units read
 
 Kind: TypeAlias = Literal["trial", "pilot", "timing"]
 Tried = list[tuple[dict[str, Any], float]]  # settings of a grid, and what each regretted in a trial
@@ -249,10 +250,10 @@ class Store:
 
     def timing(self, unit: Unit) -> dict[str, Any]:
         """Returns seconds, rounds and memory, or why it failed; nothing if it is not there."""
-        found = _read_json(self._timing(unit))
+        found = self._json(self._timing(unit))
         if found:
             return found
-        shared = _read_json(self.folder / "timings" / f"{unit.shared_place}.json")
+        shared = self._json(self.folder / "timings" / f"{unit.shared_place}.json")
         seconds = shared.get("seconds", {})
         return {**shared, "seconds": seconds[unit.policy]} if unit.policy in seconds else {}
 
@@ -273,11 +274,11 @@ class Store:
 
     def write_tuned(self, tuned: Mapping[str, Any]) -> None:
         """Writes what the pilot chose."""
-        self.write_json(self.folder / "tuned.json", tuned)
+        self.write_json(self.folder / TUNED, tuned)
 
     def read_tuned(self) -> dict[str, Any]:
         """Returns what the pilot chose; empty if there was none."""
-        return _read_json(self.folder / "tuned.json")
+        return self._json(self.folder / TUNED)
 
     def write_facts(self, world: str, facts: Mapping[str, Any]) -> None:
         """Writes what a log holds; the same whoever writes it."""
@@ -285,15 +286,15 @@ class Store:
 
     def facts(self, world: str) -> dict[str, Any]:
         """Returns what a log holds; nothing before anybody has read it."""
-        return _read_json(self.folder / "worlds" / f"{world}.json")
+        return self._json(self.folder / "worlds" / f"{world}.json")
 
     def write_estimate(self, world: str, policy: str, seconds: Mapping[str, Any]) -> None:
         """Writes how long a policy takes, from its first rounds."""
-        self.write_json(self.folder / "estimates" / world / f"{file_name(policy)}.json", seconds)
+        self.write_json(self.folder / ESTIMATES / world / f"{file_name(policy)}.json", seconds)
 
     def estimate(self, world: str, policy: str) -> dict[str, Any]:
         """Returns how long a policy takes; nothing if nobody has looked."""
-        return _read_json(self.folder / "estimates" / world / f"{file_name(policy)}.json")
+        return self._json(self.folder / ESTIMATES / world / f"{file_name(policy)}.json")
 
     def _read(self, path: Path, columns: list[str], filters: Any = None) -> Any:
         """Returns these columns of a Parquet file, of the rows that pass the filters."""
@@ -324,12 +325,35 @@ class Store:
     def _write_table(self, unit: Unit, table: Any) -> None:
         from pyarrow import parquet
 
-        with _written(self._paths(unit)[0]) as file:
+        with self._writing(self._paths(unit)[0]) as file:
             parquet.write_table(table, file, compression="zstd")
 
     def write_json(self, path: Path, value: Any) -> None:
         """Writes plain values as a file that is there whole or not at all."""
-        write_text(path, json.dumps(value, indent=1, ensure_ascii=False) + "\n")
+        with self._writing(path) as file:
+            file.write((json.dumps(value, indent=1, ensure_ascii=False) + "\n").encode())
+
+    def read_by_units(self) -> dict[str, bytes]:
+        """Returns the files that units read, by place: what the pilot chose, and how long policies take."""
+        paths = [self.folder / TUNED, *sorted((self.folder / ESTIMATES).rglob("*.json"))]
+        return {path.relative_to(self.folder).as_posix(): path.read_bytes() for path in paths if path.exists()}
+
+    def write_files(self, files: Mapping[str, bytes]) -> None:
+        """Writes files that units made elsewhere, in the order in which they were made."""
+        for place, content in files.items():
+            with self._writing(self.folder / place) as file:
+                file.write(content)
+
+    @contextmanager
+    def _writing(self, path: Path) -> Iterator[BinaryIO]:
+        """Gives a file that is there whole or not at all, in a folder that is made where there is none."""
+        with _written(path) as file:
+            yield file
+
+    def _json(self, path: Path) -> dict[str, Any]:
+        """Returns the plain values in a file; nothing if it is not there."""
+        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        return found
 
 
 def write_text(path: Path, text: str) -> None:
@@ -343,11 +367,6 @@ def _written(path: Path) -> Iterator[BinaryIO]:
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as file:
         yield file
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return found
 
 
 def _repeated(pa: Any, name: str, times: int) -> Any:

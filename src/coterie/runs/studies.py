@@ -13,6 +13,7 @@ from coterie.logs import Log
 from coterie.policies.online import LEVELS
 from coterie.problems.recorded import can_ask_for_positives
 from coterie.runs import runner
+from coterie.runs.places import open_place
 from coterie.runs.report.page import write_report
 from coterie.runs.results import Results, results_of
 from coterie.runs.store import Store
@@ -169,6 +170,8 @@ def run_study(
     seed: int | None = None,
     quick: bool = False,
     jobs: int = 1,
+    on: str = "processes",
+    address: str | None = None,
     resume: bool = False,
     progress: Callable[[str, int], None] | None = None,
 ) -> FinishedStudy:
@@ -182,7 +185,9 @@ def run_study(
         trials: How many trials, instead of the study's number.
         seed: Of all randomness, instead of the study's.
         quick: Few rounds and trials: to see that it works.
-        jobs: How many processes.
+        jobs: How many processes, or CPUs of a Ray that is started here.
+        on: "processes" of this machine, or "ray" (extra 'ray'); the results are the same.
+        address: Of a Ray cluster that runs, "auto" or HOST:PORT, instead of one started here.
         resume: Whether to go on with what `out` holds of this study.
         progress: Called with what is done and how many units of work are left, after each.
     """
@@ -190,7 +195,8 @@ def run_study(
     found = found.changed(trials=trials, seed=seed, quick=quick)
     if data is not None:
         found = found.on(Path(data))
-    store = runner.run_study(found, Path(out), jobs=jobs, resume=resume, on_unit=_reporting(progress))
+    with open_place(on, jobs=jobs, address=address) as place:
+        store = runner.run_study(found, Path(out), place=place, resume=resume, on_unit=_reporting(progress))
     return FinishedStudy(store.folder)
 
 

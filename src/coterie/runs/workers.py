@@ -168,11 +168,15 @@ def _do(unit: Any) -> None:
     _HERE["work"](unit)
 
 
-def limit_memory() -> None:
-    """Lets this process have so much memory and no more, where the system knows such limits."""
+def limit_memory(*, besides: int = 0) -> None:
+    """Lets this process have so much memory and no more, where the system knows such limits.
+
+    Args:
+        besides: Bytes of addresses that do not count, as of memory that is shared with others.
+    """
     with suppress(ValueError, OSError):
         hard = resource.getrlimit(resource.RLIMIT_AS)[1]
-        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT, hard))
+        resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT + besides, hard))
 
 
 @contextmanager
@@ -192,9 +196,22 @@ def peak_memory() -> Iterator[Callable[[], int]]:
 
 
 def _peak() -> int:
-    with suppress(OSError):
-        for line in _STATUS.read_text().splitlines():
-            if line.startswith("VmHWM:"):
-                return int(line.split()[1]) * 1024
+    found = _status("VmHWM")
+    if found is not None:
+        return found
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def addresses_held() -> int:
+    """Returns the bytes of addresses that this process has, memory shared with others included; 0 if not known."""
+    return _status("VmSize") or 0
+
+
+def _status(name: str) -> int | None:
+    """Returns what Linux says of this process, in bytes."""
+    with suppress(OSError):
+        for line in _STATUS.read_text().splitlines():
+            if line.startswith(f"{name}:"):
+                return int(line.split()[1]) * 1024
+    return None

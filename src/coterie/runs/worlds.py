@@ -104,9 +104,22 @@ def log_settings(values: Mapping[str, Any]) -> LogSettings:
     return LogSettings(**values)
 
 
+_GIVEN: dict[tuple[str, str], Log] = {}
+
+
+def give_logs(logs: Mapping[tuple[str, str], Log]) -> None:
+    """Lets this process have logs that were read elsewhere, by data set and folder, in place of those from before."""
+    _GIVEN.clear()
+    _GIVEN.update(logs)
+    log_of.cache_clear()
+    recorded_problem.cache_clear()
+
+
 @lru_cache(maxsize=2)
 def log_of(data: str, folder: str) -> Log:
-    """Returns the log, read once in a process."""
+    """Returns the log, given to this process or read once in it."""
+    if (data, folder) in _GIVEN:
+        return _GIVEN[data, folder]
     if not folder:
         remedy = "Name the folder of its files: coterie run NAME --data DIR"
         raise SettingError(f"the folder of {data!r} is not given", _origin(data), remedy, key="folder")

@@ -9,7 +9,7 @@ from coterie.errors import CandidatesError, SettingError, StoreError
 from coterie.problems import WorldSettings
 from coterie.runs.entries import LearnerSettings, learner_settings
 from coterie.runs.results import results_of
-from coterie.runs.runner import choose, missing_units, run_study
+from coterie.runs.runner import Processes, choose, missing_units, run_study
 from coterie.runs.store import Store, Unit
 from coterie.runs.study import Study, study_from
 from coterie.runs.trial import PILOT, Trial, play
@@ -35,8 +35,8 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def test_the_same_bytes_whatever_the_jobs(tmp_path: Path) -> None:
-    run_study(small(), tmp_path / "one", jobs=1)
-    run_study(small(), tmp_path / "two", jobs=2)
+    run_study(small(), tmp_path / "one")
+    run_study(small(), tmp_path / "two", place=Processes(2))
     one = contents(tmp_path / "one")
     assert one == contents(tmp_path / "two")
     assert sum(name.endswith(".parquet") for name in one) == 2 * 3 + 2 * 2 * 5  # three policies have a grid

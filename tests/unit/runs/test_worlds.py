@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from coterie.errors import SettingError
+from coterie.errors import CoterieError, SettingError
 from coterie.logs import write_log
 from coterie.problems import ContextSettings, WorldSettings
 from coterie.runs.entries import learner_settings
 from coterie.runs.study import study_from
 from coterie.runs.trial import Trial
-from coterie.runs.worlds import DrawnWorld, LogSettings, LogWorld, StudyWorld
+from coterie.runs.worlds import DrawnWorld, LogSettings, LogWorld, StudyWorld, give_logs, log_of
 from recorded import small_log
 
 KINDS: dict[str, Callable[[str], StudyWorld]] = {
@@ -75,3 +75,15 @@ def test_it_is_written_out_and_read_back(world: StudyWorld) -> None:
 def test_what_it_costs_is_known_or_timed(world: StudyWorld) -> None:
     assert (world.round_seconds is None) == world.is_log
     assert world.cost_key == replace(world, settings=replace(world.settings, horizon=7)).cost_key
+
+
+def test_a_log_that_was_given_is_not_read() -> None:
+    log = small_log()
+    give_logs({("plain", "nowhere"): log})
+    try:
+        assert log_of("plain", "nowhere") is log
+        LogWorld(settings=LogSettings(folder="nowhere", n_candidates=4)).check()
+    finally:
+        give_logs({})
+    with pytest.raises(CoterieError):
+        log_of("plain", "nowhere")

@@ -13,6 +13,7 @@ from coterie.runs.paper.experiments import bounds, clustered_graphs, engines, fa
 from coterie.runs.paper.experiments.experiment import Computation, Record
 from coterie.runs.paper.summary import summarise
 from coterie.runs.results import results_of
+from coterie.runs.runner import Place
 from coterie.runs.store import Store, write_text
 from coterie.runs.studies import find_study
 from coterie.runs.workers import one_blas_thread
@@ -39,14 +40,14 @@ PARTS: Mapping[str, tuple[str, ...]] = {
 }
 
 
-def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bool) -> Path:
+def reproduce(parts: list[str], *, out: Path, quick: bool, place: Place, resume: bool) -> Path:
     """Runs these parts of the paper's comparison and returns the path of the page.
 
     Args:
         parts: Names of PARTS.
         out: The folder of all results; each part has a folder of its own below it.
         quick: Whether to run everything small, to see that it works.
-        jobs: Processes for the studies.
+        place: Where the units of the studies are done; the theory is computed here.
         resume: Whether to go on with what the folder holds.
     """
     names = [each for part in parts for each in PARTS[part]]
@@ -56,7 +57,7 @@ def reproduce(parts: list[str], *, out: Path, quick: bool, jobs: int, resume: bo
         if name in COMPUTED:
             _compute(name, out, quick=quick)
         else:
-            _run_study(name, out, quick=quick, jobs=jobs, resume=resume)
+            _run_study(name, out, quick=quick, place=place, resume=resume)
     return write_pages(out)
 
 
@@ -86,9 +87,9 @@ def _check_free(names: list[str], out: Path) -> None:
             )
 
 
-def _run_study(name: str, out: Path, *, quick: bool, jobs: int, resume: bool) -> None:
+def _run_study(name: str, out: Path, *, quick: bool, place: Place, resume: bool) -> None:
     folder, start = out / name, monotonic()
-    run_and_report(find_study(name).changed(quick=quick), folder, jobs=jobs, resume=resume, tables=False)
+    run_and_report(find_study(name).changed(quick=quick), folder, place=place, resume=resume, tables=False)
     path = out / "results" / f"{name}.json"
     minutes = (monotonic() - start) / 60 + (json.loads(path.read_text())["minutes"] if path.exists() else 0.0)
     _write(path, {**summarise(results_of(Store(folder))), "quick": quick, "minutes": round(minutes, 2)})
