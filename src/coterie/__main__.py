@@ -19,12 +19,13 @@ from coterie.policies.factory.registry import summary
 from coterie.product.bandit_checks import REWARDS
 from coterie.product.bulk.fit_command import add_fit, run_fit
 from coterie.product.bulk.score_command import add_score, run_score
+from coterie.product.cluster.places import add_place
 from coterie.product.evaluation.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console, studies
 from coterie.runs.diagnosis.page import add_diagnose, run_diagnose
 from coterie.runs.paper.reproduce import PARTS, reproduce
-from coterie.runs.places import PLACES, open_place
+from coterie.runs.places import open_place
 from coterie.runs.runner import Place
 from coterie.runs.store import Store
 
@@ -138,10 +139,7 @@ def _add_reproduce(commands: Commands) -> None:
 def _add_running(command: argparse.ArgumentParser) -> None:
     jobs = "processes, or CPUs of a Ray that is started here (default: all cores)"
     command.add_argument("--jobs", type=positive, default=console.usable_cores(), help=jobs)
-    on = "who does the work: processes of this machine, or Ray (extra 'ray'); the results are the same"
-    command.add_argument("--on", choices=PLACES, default=PLACES[0], help=f"{on} (default: %(default)s)")
-    address = "with --on ray: a cluster that runs, auto or HOST:PORT (default: start Ray here, and end it)"
-    command.add_argument("--address", help=address)
+    add_place(command)
     command.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
     command.add_argument("--resume", action="store_true", help="go on with what --out holds of this study")
 
@@ -369,7 +367,7 @@ _COMMANDS: dict[str, tuple[Callable[[Commands], object], Callable[[argparse.Name
     "evaluate": (partial(add_evaluate, natural=natural, positive=positive, number=number), run_evaluate),
     "diagnose": (partial(add_diagnose, natural=natural, positive=positive), run_diagnose),
     "init": (_add_init, _init),
-    "fit": (partial(add_fit, natural=natural, number=number), run_fit),
+    "fit": (partial(add_fit, natural=natural, positive=positive, number=number), run_fit),
     "score": (partial(add_score, positive=positive), run_score),
     "decide": (_add_decide, _decide),
     "reward": (_add_reward, _reward),

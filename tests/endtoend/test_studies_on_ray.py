@@ -15,7 +15,8 @@ import pytest
 from coterie.__main__ import main
 from coterie.errors import ClusterError, LearnerError
 from coterie.logs import write_log
-from coterie.runs.cluster import connection, tasks
+from coterie.product.cluster import connection
+from coterie.runs.cluster import tasks
 from coterie.runs.cluster.tasks import RayCluster
 from coterie.runs.runner import Processes, run_study
 from coterie.runs.store import Store, Unit

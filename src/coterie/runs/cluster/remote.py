@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coterie.product.cluster.connection import Versions, check_versions, versions_here
 from coterie.runs.cluster.carried import CarriedStore
-from coterie.runs.cluster.connection import Versions, check_versions, versions_here
 from coterie.runs.cluster.methods import SentModules
 from coterie.runs.runner import UnitRunner
 from coterie.runs.store import Unit

@@ -6,7 +6,7 @@ from time import monotonic
 from typing import Any
 
 from coterie.errors import ClusterError, CoterieError
-from coterie.runs.cluster.connection import connected, nodes, versions_here
+from coterie.product.cluster.connection import connected, nodes, versions_here
 from coterie.runs.cluster.methods import sources_of
 from coterie.runs.cluster.remote import Luggage, do_unit
 from coterie.runs.runner import Crew, units_a_process

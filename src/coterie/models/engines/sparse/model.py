@@ -18,7 +18,7 @@ from coterie.models.conditioned import LOG_2PI, ConditionedModel
 from coterie.models.engines.sparse.certify import Certifier
 from coterie.models.engines.sparse.compiling import load_solvers
 from coterie.models.engines.sparse.limits import LIMITS, Limits
-from coterie.models.engines.sparse.posterior_weights import PosteriorWeights
+from coterie.models.engines.sparse.posterior_weights import SAFETY, PosteriorWeights
 from coterie.models.engines.sparse.reward_table import COLUMNS, RewardTable
 from coterie.models.engines.sparse.solves import LocalSolve, PosteriorPrecision
 from coterie.models.engines.sparse.user_blocks import DataBlocks, MarginalBlocks
@@ -255,6 +255,11 @@ class SparseModel(ConditionedModel):
         except BaseException:  # whatever it was, an interruption too: the belief that was there comes back
             self.__dict__.update(before)
             raise
+
+    @property
+    def solve_threshold(self) -> float:
+        """The residual of any user, in units of its shape, at which a solve for all users ends."""
+        return SAFETY * self._posterior.threshold
 
     def new_history(self, users: Any, arms: Any, rewards: Any, weights: Array) -> RewardTable:
         """Returns rewards, each counting as much as its weight, without a Python object for each row."""

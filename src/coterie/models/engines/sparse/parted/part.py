@@ -71,9 +71,8 @@ class Part:
         self._extended = np.zeros((n_users + graph.halo_size, width))
         self._residual, self._image, self._ready = (np.zeros((n_users, width)) for _ in range(3))
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes held."""
+    def size(self) -> int:
+        """Returns the bytes held."""
         vectors = self.weights, self._extended, self._residual, self._image, self._ready
         return self._graph.nbytes + self._table.nbytes + sum(each.nbytes for each in vectors)
 

@@ -1,0 +1,1 @@
+"""Fits and scores on Ray (extra 'ray'): the same results as on one machine, within the stated error."""

@@ -1,0 +1,129 @@
+"""A fit on Ray: events are combined and shuffled by Ray Data, and the solve goes over the parts of the graph.
+
+The driver reads graph and arms, cuts the graph, fits hyperparameters to a sample, and keeps the bandit, as on one
+machine. The others read the events, and each holds the rows of its part.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from coterie.contracts import Array, Index
+from coterie.errors import ClusterError
+from coterie.graphs import UserGraph
+from coterie.graphs.parts import cut_graph, cut_share
+from coterie.kernels import ArmPool
+from coterie.models.base import SolveProgress
+from coterie.models.engines.sparse.model import SparseModel
+from coterie.models.engines.sparse.parted.cutting import PartGraph, cut_kernel
+from coterie.models.engines.sparse.parted.solve import Solved, solve_parted
+from coterie.product.bandit import Bandit
+from coterie.product.bulk.budget import Reading
+from coterie.product.bulk.collapse import Columns, merge_columns
+from coterie.product.bulk.progress import ProgressLines
+from coterie.product.bulk.sources import EventPart, IdRows, n_rows_of
+from coterie.product.cluster.connection import nodes
+from coterie.product.cluster.crew import RayCrew
+from coterie.product.cluster.shuffle import Shuffled, shuffle_events
+
+
+class Traffic(NamedTuple):
+    """What moved between processes.
+
+    Attributes:
+        n_parts: Into how many parts the graph was cut.
+        cut: The share of the edges that was cut.
+        shuffled: Bytes of the shuffle.
+        solved: How the solve went.
+        largest_part: Bytes that the largest part holds.
+    """
+
+    n_parts: int
+    cut: float
+    shuffled: int
+    solved: Solved
+    largest_part: int
+
+    def __str__(self) -> str:
+        steps = max(self.solved.steps, 1)
+        lost = f", {self.solved.restarts} times after a part was lost" if self.solved.restarts else ""
+        return (
+            f"{self.n_parts} parts, {self.cut:.1%} of the edges cut; {self.shuffled / 1e6:.1f} MB shuffled, "
+            f"{self.solved.bytes_sent / 1e6 / steps:.2f} MB sent in each of {self.solved.steps} steps{lost}; "
+            f"the largest part holds {self.largest_part / 1e6:.0f} MB"
+        )
+
+
+class RayFit:
+    """The work of a fit that others do.
+
+    Args:
+        graph: The users.
+        arms: The pool.
+        n_parts: Into how many parts the graph is cut; none given means one for each CPU of the cluster.
+        lines: Where progress goes.
+
+    Attributes:
+        n_steps: Of the solve.
+        traffic: What moved between processes, after the solve.
+    """
+
+    def __init__(
+        self, graph: UserGraph, arms: ArmPool, n_parts: int | None = None, lines: ProgressLines | None = None
+    ) -> None:
+        self._graph, self._arms, self._lines = graph, arms, lines or ProgressLines()
+        self.n_steps = 0
+        self.traffic: Traffic | None = None
+        cpus = sum(int(node["Resources"]["CPU"]) for node in nodes())
+        self.n_parts = min(n_parts or cpus, graph.n_users)
+        if self.n_parts > cpus:
+            what, rule = f"{self.n_parts} parts are asked for", f"each has a CPU, and the cluster has {cpus}"
+            raise ClusterError(what, rule, f"Ask for at most {cpus}, or add nodes")
+        self._labels: Index = cut_graph(graph, self.n_parts)
+        self._shuffled: Shuffled | None = None
+
+    def columns(self, parts: Sequence[EventPart], reading: Reading) -> Columns:
+        """Returns all rewards, combined by pairs; the others keep those of their parts."""
+        import ray
+
+        self._lines.tell(f"reading {n_rows_of(parts):,} events on Ray, for {self.n_parts} parts", "", "", 0.0)
+        known = IdRows(self._graph.users, "user"), IdRows(self._arms.ids, "arm")
+        self._shuffled = shuffle_events(parts, *known, self._labels, self.n_parts, reading)
+        return merge_columns(ray.get(self._shuffled.references), len(self._arms))
+
+    def weights(
+        self,
+        options: Mapping[str, Any],
+        progress: SolveProgress | None = None,
+        on_crew: Callable[[RayCrew], None] | None = None,
+    ) -> Array:
+        """Returns the weights of all users, and says what was sent.
+
+        Args:
+            options: Of the bandit, as `choose_options` gives them.
+            progress: Called with the number of each step, and how far above its limit the residual is.
+            on_crew: Called with those who hold the parts, before the solve.
+        """
+        assert self._shuffled is not None  # events come first
+        model = Bandit(graph=self._graph, arms=self._arms, **options)._learned.policy.model
+        assert isinstance(model, SparseModel)  # the only engine of options that are solved
+        graphs = cut_kernel(model.kernel, self._labels, self.n_parts)
+        crew = RayCrew(graphs, self._shuffled.references, model.kernel.features, model.noise_var)
+        try:
+            if on_crew is not None:
+                on_crew(crew)
+            solved = solve_parted(crew, model.solve_threshold, progress=progress)
+            weights, held = self._gathered(graphs, crew.weights()), crew.each("size", [()] * self.n_parts)
+        finally:
+            crew.end()
+        cut = cut_share(self._graph, self._labels)
+        self.n_steps, self.traffic = solved.steps, Traffic(self.n_parts, cut, self._shuffled.sent, solved, max(held))
+        print(self.traffic, flush=True)
+        return weights
+
+    def _gathered(self, graphs: Sequence[PartGraph], weights: Sequence[Array]) -> Array:
+        out = np.empty((self._graph.n_users, weights[0].shape[1]))
+        for graph, mine in zip(graphs, weights, strict=True):
+            out[graph.users] = mine
+        return out
