@@ -52,6 +52,7 @@ class RayCrew:
         self._steps, width = 0, features.shape[1]
         self._a_vector = 8 * width * sum(graph.halo_size for graph in graphs)
         self._actors = [self._actor(part) for part in range(self.n_parts)]
+        self._await(self._actors)
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Calls a method of every part; raises `PartLost` once the parts that are gone have others in their place."""
@@ -121,11 +122,29 @@ class RayCrew:
         if self.losses > LOSSES:
             what, rule = f"parts were lost {self.losses} times", f"a solve goes on after {LOSSES}"
             raise ClusterError(what, rule, "See what kills them: memory perhaps; then fit again, with more --parts")
-        for part in range(self.n_parts):
+        fresh = []
+        for part, actor in enumerate(self._actors):
             try:
-                ray.get(self._actors[part].ping.remote(), timeout=STARTED_WITHIN)
+                ray.get(actor.ping.remote())
             except RayActorError:
-                self._actors[part] = self._actor(part, self._kept(part))
+                fresh.append(self._actor(part, self._kept(part)))
+                self._actors[part] = fresh[-1]
+        self._await(fresh)
+
+    def _await(self, actors: Sequence[Any]) -> None:
+        """Waits until parts have their processes, or raises."""
+        import ray
+        from ray.exceptions import GetTimeoutError, RayActorError
+
+        try:
+            ray.get([actor.ping.remote() for actor in actors], timeout=STARTED_WITHIN)
+        except GetTimeoutError:
+            what = f"a part has no process after {STARTED_WITHIN:.0f} s"
+            rule = f"each of {self.n_parts} parts has a CPU of the cluster to itself"
+            raise ClusterError(what, rule, "Add a node, wait until CPUs are free, or ask for fewer --parts") from None
+        except RayActorError as error:
+            what, rule = f"a part's process ended as it began: {error}", "it holds the rows of its users"
+            raise ClusterError(what, rule, "Give nodes more memory, or ask for more --parts") from None
 
     def _kept(self, part: int) -> Any:
         """Returns the weights to go on from: the last that can be had; none where a part had made no step."""

@@ -3,12 +3,14 @@
 What is sent is at most a row for each pair of user and arm of a piece of events, however often it came there.
 """
 
+import json
 import logging
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
+from coterie import errors
 from coterie.contracts import Index
 from coterie.errors import ClusterError, CoterieError
 from coterie.models.engines.sparse.reward_table import COLUMNS
@@ -17,7 +19,7 @@ from coterie.product.bulk.collapse import Columns, combine_parts, merge_columns
 from coterie.product.bulk.sources import EventPart, IdRows, split_parts
 
 ROWS_A_PIECE = 2_000_000  # at most, as far as row groups allow
-PART = "part"
+PART, MARK = "part", "\x1f"  # a column, and what an error's words stand between
 
 
 class Shuffled(NamedTuple):
@@ -88,8 +90,12 @@ def _combined(batch: Mapping[str, Any], reference: Sequence[Any]) -> Columns:
     import ray
 
     known: Known = ray.get(reference[0])
-    piece = known.pieces[int(batch["id"][0])]
-    found = combine_parts([piece], known.users, known.arms, rows=known.reading.rows, waiting=known.reading.waiting)
+    piece, (rows, waiting) = known.pieces[int(batch["id"][0])], known.reading
+    try:
+        found = combine_parts([piece], known.users, known.arms, rows=rows, waiting=waiting)
+    except CoterieError as error:  # Ray Data keeps no more of an error than its text
+        told = [type(error).__name__, error.problem, error.rule, error.remedy]
+        raise RuntimeError(f"{MARK}{json.dumps(told)}{MARK}") from None
     return {PART: known.labels[found["users"]].astype(np.int32), **{name: found[name] for name in COLUMNS}}
 
 
@@ -117,15 +123,14 @@ def _with_total(columns: Columns) -> Columns:
     return {**columns, "n_observations": round(float(np.sum(columns["counts"])))}
 
 
-def _cause(error: BaseException) -> BaseException:
-    """Returns the error of ours that lies behind one of Ray's, or one of ours that tells of it."""
-    seen: BaseException | None = error
-    while seen is not None:
-        if isinstance(seen, CoterieError):
-            return seen
-        seen = getattr(seen, "cause", None) or seen.__cause__
-    lines = [line for line in str(error).splitlines() if line.strip()]
-    problem = f"reading events on the cluster failed: {lines[-1].strip() if lines else type(error).__name__}"
+def _cause(error: BaseException) -> CoterieError:
+    """Returns the error of ours that a task met, or one that tells what Ray says."""
+    _, *told = str(error).split(MARK)
+    if told:
+        name, *words = json.loads(told[0])
+        return cast(CoterieError, getattr(errors, name)(*words))
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    problem = f"reading events on the cluster failed: {lines[-1].rstrip('.') if lines else type(error).__name__}"
     return ClusterError(problem, "every node can read the files of events", "Put them where all nodes see them")
 
 
