@@ -21,8 +21,10 @@ Versions = Mapping[str, str]
 
 
 @contextmanager
-def connected(address: str | None = None, *, jobs: int) -> Iterator[None]:
+def connected(address: str | None = None, *, jobs: int) -> Iterator[bool]:
     """Connects this process to Ray, and ends that at the end; one that is connected already stays so.
+
+    Gives whether the connection is ours to end, with all tasks.
 
     Args:
         address: "auto" or HOST:PORT for a cluster that runs; none given means to start Ray here.
@@ -32,7 +34,7 @@ def connected(address: str | None = None, *, jobs: int) -> Iterator[None]:
         import ray
     if ray.is_initialized():
         check_versions(versions_here(), versions_of_nodes())
-        yield
+        yield False
         return
     try:
         if address is None:
@@ -40,7 +42,7 @@ def connected(address: str | None = None, *, jobs: int) -> Iterator[None]:
         else:
             _join(address)
         check_versions(versions_here(), versions_of_nodes())
-        yield
+        yield True
     finally:
         ray.shutdown()
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from time import monotonic
 from typing import Any
 
@@ -22,12 +23,19 @@ LOOK_EVERY, NO_ROOM_FOR = 5.0, 60.0  # seconds
 @contextmanager
 def ray_cluster(address: str | None = None, *, jobs: int = 1) -> Iterator["RayCluster"]:
     """Gives a Ray cluster as a place for units: one that runs at this address, or one of so many CPUs started here."""
-    with connected(address, jobs=jobs):
-        yield RayCluster()
+    with connected(address, jobs=jobs) as ours:
+        yield RayCluster(ends=ours)
 
 
+@dataclass(frozen=True, slots=True)
 class RayCluster:
-    """The nodes of the Ray that this process is connected to."""
+    """The nodes of the Ray that this process is connected to.
+
+    Attributes:
+        ends: Whether the connection ends with the study, and what is under way with it.
+    """
+
+    ends: bool = False
 
     @property
     def size(self) -> int:
@@ -41,7 +49,8 @@ class RayCluster:
         try:
             yield tasks
         finally:
-            tasks.drop()
+            if not self.ends:
+                tasks.drop()
 
 
 class Tasks:
@@ -92,12 +101,13 @@ class Tasks:
         return ClusterError(f"{problem} {needed}", "each unit has so much reserved on its node", remedy)
 
     def drop(self) -> None:
-        """Ends what is under way."""
+        """Ends what is under way; never by force, for that may end this process too if a task ends just then."""
         import ray
+        from ray.exceptions import RayError
 
         for each in self._at_work:
-            with suppress(Exception):  # it may be lost, or done
-                ray.cancel(each, force=True)
+            with suppress(RayError):  # it may be lost
+                ray.cancel(each)
         self._at_work = {}
 
 
