@@ -19,10 +19,10 @@ except ImportError:  # not on every system
 
 # Bytes, as measured (docs/decisions/020-fit-command.md); each is the most that is held at any moment of the work.
 BASE = 300 * 2**20  # Python, numpy, scipy, numba and pyarrow themselves
-A_USER = 800  # ids, rows of ids, and the numbers that kernel and belief have of each
-AN_EDGE = 300
-A_WEIGHT = 80  # of a user and a feature: weights, residual, and the vectors of conjugate gradients
-A_PAIR = 200  # in the table, in the bandit, and while the file is written
+A_USER = 700  # ids, rows of ids, and the numbers that kernel and belief have of each
+AN_EDGE = 250
+A_WEIGHT = 56  # of a user and a feature: weights, residual, and the vectors of conjugate gradients
+A_PAIR = 160  # in the table, in the bandit, and while the file is written
 A_LEARNED_PAIR = 1_000  # of a policy that learns its hyperparameters, whose history is of Python's objects
 A_HELD_ROW = 120  # of those that are sorted by pairs at once
 A_READ_ROW = 250  # of a batch
@@ -97,7 +97,7 @@ def fit_reading(sizes: FitSizes, limit: int | None) -> Reading:
         Reading(rows=131072, waiting=4194304)
         >>> fit_reading(small, 10**8)
         Traceback (most recent call last):
-        coterie.errors.MemoryLimitError: the fit needs 329 MB: ... at most 100 MB is allowed. Raise --memory, ...
+        coterie.errors.MemoryLimitError: the fit needs 328 MB: ... at most 100 MB is allowed. Raise --memory, ...
     """
     allowed = available_memory() if limit is None else limit
     parts = sizes.needed()

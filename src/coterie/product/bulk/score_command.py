@@ -18,6 +18,8 @@ ABOUT = (
     "arms are left out. Users are scored in blocks, as many at a time as the memory that is named allows."
 )
 
+SLOW_BLOCK = 2**18  # means at a time where a std is to be solved for: a block is as far as one line of progress goes
+
 
 def add_score(commands: Any, positive: Callable[[str], int]) -> None:
     """Adds the command to a parser's commands."""
@@ -56,6 +58,8 @@ def _score(options: argparse.Namespace) -> None:
         lines("scoring", done, total, "users")
 
     told(0, bandit.graph.n_users)
+    if options.std or options.by == "ucb":
+        block = min(block, SLOW_BLOCK)
     asked = {"top": options.top, "by": options.by, "std": options.std}
     bandit.score_all(**asked, to=options.out, progress=told, block=block)
     n_users, top = bandit.graph.n_users, min(options.top, len(bandit.arms) - len(bandit.retired))
