@@ -18,11 +18,11 @@ except ImportError:  # not on every system
     resource = None  # type: ignore[assignment] # and then nobody says how much was held
 
 # Bytes, as measured (docs/decisions/020-fit-command.md); each is the most that is held at any moment of the work.
-BASE = 300 * 2**20  # Python, numpy, scipy, numba and pyarrow themselves
+BASE = 330 * 2**20  # Python, numpy, scipy, numba and pyarrow themselves
 A_USER = 700  # ids, rows of ids, and the numbers that kernel and belief have of each
 AN_EDGE = 250
 A_WEIGHT = 56  # of a user and a feature: weights, residual, and the vectors of conjugate gradients
-A_PAIR = 160  # in the table, in the bandit, and while the file is written
+A_PAIR = 130  # in the table, in the bandit, and while the file is written
 A_LEARNED_PAIR = 1_000  # of a policy that learns its hyperparameters, whose history is of Python's objects
 A_HELD_ROW = 120  # of those that are sorted by pairs at once
 A_READ_ROW = 250  # of a batch
@@ -76,12 +76,13 @@ class FitSizes:
         """Returns how many rows are sorted at once, at most: the pairs so far, and at least as many that wait."""
         return min(self.n_rows, self.n_pairs + max(waiting, self.n_pairs))
 
-    def needed(self) -> Mapping[str, int]:
-        """Returns the bytes of each part that does not depend on how much is read at a time."""
-        graph = {"users": A_USER * self.n_users, "edges": AN_EDGE * self.n_edges}
+    def needed(self, reading: Reading) -> Mapping[str, int]:
+        """Returns the bytes of each part, at the moment when they are the most: while events are read, or after it."""
+        always = {"Python": BASE, "users": A_USER * self.n_users, "edges": AN_EDGE * self.n_edges}
         pairs = (A_PAIR if self.is_solved else A_LEARNED_PAIR) * self.n_pairs
-        solve = A_WEIGHT * self.n_users * self.n_features if self.is_solved else 0
-        return {**graph, "weights": solve, "pairs": pairs}
+        solve = {"weights": A_WEIGHT * self.n_users * self.n_features if self.is_solved else 0, "pairs": pairs}
+        read = {"rows": A_READ_ROW * reading.rows, "pairs": A_HELD_ROW * self.held(reading.waiting)}
+        return always | max(solve, read, key=lambda part: sum(part.values()))
 
 
 def fit_reading(sizes: FitSizes, limit: int | None) -> Reading:
@@ -97,22 +98,16 @@ def fit_reading(sizes: FitSizes, limit: int | None) -> Reading:
         Reading(rows=131072, waiting=4194304)
         >>> fit_reading(small, 10**8)
         Traceback (most recent call last):
-        coterie.errors.MemoryLimitError: the fit needs 328 MB: ... at most 100 MB is allowed. Raise --memory, ...
+        coterie.errors.MemoryLimitError: the fit needs 358 MB: ... at most 100 MB is allowed. Raise --memory, ...
     """
-    allowed = available_memory() if limit is None else limit
-    parts = sizes.needed()
-    fixed = BASE + sum(parts.values())
-    least = fixed + _reading_bytes(sizes, Reading(FEWEST_ROWS, FEWEST_WAITING))
-    if least > allowed:
-        raise _too_large("the fit", least, allowed, {**parts, "Python": BASE}, "use fewer edges, events or features")
+    allowed, least = available_memory() if limit is None else limit, Reading(FEWEST_ROWS, FEWEST_WAITING)
+    parts = sizes.needed(least)
+    if sum(parts.values()) > allowed:
+        raise _too_large("the fit", allowed, parts, "use fewer edges, events or features")
     reading = Reading(ROWS, WAITING)
-    while fixed + _reading_bytes(sizes, reading) > allowed:
+    while sum(sizes.needed(reading).values()) > allowed:
         reading = Reading(max(reading.rows // 2, FEWEST_ROWS), max(reading.waiting // 2, FEWEST_WAITING))
     return reading
-
-
-def _reading_bytes(sizes: FitSizes, reading: Reading) -> int:
-    return A_READ_ROW * reading.rows + A_HELD_ROW * sizes.held(reading.waiting)
 
 
 def score_block(file_bytes: int, limit: int | None) -> int:
@@ -123,14 +118,15 @@ def score_block(file_bytes: int, limit: int | None) -> int:
         4194304
     """
     allowed = available_memory() if limit is None else limit
-    loaded = int(LOADED * file_bytes)
-    if BASE + loaded + A_SCORE * FEWEST_SCORES > allowed:
-        needed = BASE + loaded + A_SCORE * FEWEST_SCORES
-        raise _too_large("the score", needed, allowed, {"the bandit": loaded, "Python": BASE}, "use a smaller bandit")
-    return min(BLOCK, max((allowed - BASE - loaded) // A_SCORE, FEWEST_SCORES))
+    parts = {"Python": BASE, "the bandit": int(LOADED * file_bytes), "scores": A_SCORE * FEWEST_SCORES}
+    spare = allowed - sum(parts.values())
+    if spare < 0:
+        raise _too_large("the score", allowed, parts, "use a smaller bandit")
+    return min(BLOCK, FEWEST_SCORES + spare // A_SCORE)
 
 
-def _too_large(what: str, needed: int, allowed: int, parts: Mapping[str, int], otherwise: str) -> MemoryLimitError:
+def _too_large(what: str, allowed: int, parts: Mapping[str, int], otherwise: str) -> MemoryLimitError:
+    needed = sum(parts.values())
     listed = ", ".join(f"{name} {in_bytes(size)}" for name, size in parts.items() if size)
     rule = f"at most {in_bytes(allowed)} is allowed"
     return MemoryLimitError(f"{what} needs {in_bytes(needed)}: {listed}", rule, f"Raise --memory, or {otherwise}")

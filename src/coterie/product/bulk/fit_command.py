@@ -109,7 +109,7 @@ def _fit(options: argparse.Namespace) -> None:
             f"{graph.n_users:,} users ({graph.n_edges:,} edges) and {len(arms):,} arms",
             flush=True,
         )
-        if settings.is_solved and not settings.is_given:
+        if not settings.is_given:
             lines.tell("fitting hyperparameters to a sample", "", "", 0.0)
         chosen = choose_options(settings, graph, arms, columns)
         if settings.is_solved:
