@@ -27,7 +27,7 @@ A_LEARNED_PAIR = 1_000  # of a policy that learns its hyperparameters, whose his
 A_HELD_ROW = 120  # of those that are sorted by pairs at once
 A_READ_ROW = 250  # of a batch
 A_SCORE = 48  # of a user and an arm
-LOADED = 4.0  # bytes in memory for a byte of a saved bandit, the ids of users included
+LOADED = 2.5  # bytes in memory for a byte of a saved bandit, the ids of users included
 FEWEST_ROWS, FEWEST_WAITING, FEWEST_SCORES = 2**12, 2**16, 2**16
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}

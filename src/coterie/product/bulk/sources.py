@@ -111,20 +111,19 @@ class IdRows:
 
     Args:
         ids: In the order of their rows.
-        what: What they are: "user" or "arm".
 
     Examples:
         >>> import pyarrow as pa
-        >>> users = IdRows(["ana", "7"], "user")
+        >>> users = IdRows(["ana", "7"])
         >>> users.rows_of(pa.array(["7", "zoe", None])), users.rows_of(pa.array([7, 8]))
         (array([ 1, -1, -1], dtype=int32), array([ 1, -1], dtype=int32))
     """
 
-    def __init__(self, ids: Iterable[Any], what: str) -> None:
+    def __init__(self, ids: Iterable[Any]) -> None:
         import pyarrow
         import pyarrow.compute
 
-        self.what, self._texts = what, pyarrow.array([str(each) for each in ids], pyarrow.string())
+        self._texts = pyarrow.array([str(each) for each in ids], pyarrow.string())
         spelt = pyarrow.compute.match_substring_regex(self._texts, WHOLE)  # as numbers are: 007 is none
         rows = np.flatnonzero(spelt.to_numpy(zero_copy_only=False))
         numbers = self._texts.take(pyarrow.array(rows)).cast("int64").to_numpy(zero_copy_only=False)

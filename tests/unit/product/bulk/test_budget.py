@@ -58,7 +58,7 @@ def test_what_is_needed_grows_with_everything() -> None:
 def test_blocks_of_scores() -> None:
     assert score_block(0, 10**12) == BLOCK
     assert FEWEST_SCORES <= score_block(10**6, BASE + 2 * 10**7) < BLOCK
-    with pytest.raises(MemoryLimitError, match=r"the score needs .*the bandit 4.0 GB"):
+    with pytest.raises(MemoryLimitError, match=r"the score needs .*the bandit 2.5 GB"):
         score_block(10**9, 10**9)
     assert score_block(0, None) > 0
 

@@ -49,7 +49,7 @@ def test_files_are_combined_as_a_fit_does(tmp_path: Path) -> None:
     gathered.add(*log.values())
     expected = gathered.table().state()
     told: list[tuple[int, int]] = []
-    ids, parts = (IdRows(names, "user"), IdRows(items, "arm")), event_parts(tmp_path)
+    ids, parts = (IdRows(names), IdRows(items)), event_parts(tmp_path)
     found = combine_parts(parts, *ids, rows=8, progress=lambda *each: told.append(each))
     table = table_of(found, 3, 2)
     assert told[-1][0] == table.n_observations == 60

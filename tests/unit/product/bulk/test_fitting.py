@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.errors import ParameterError
+from coterie.errors import DimensionError, ParameterError
 from coterie.policies.reward_batches import Combined
-from coterie.product.bulk.fitting import FitSettings, bandit_of, choose_options, error_bound, in_words
+from coterie.product.bulk.fitting import FitSettings, bandit_of, choose_options, error_bound, in_words, kernel_of
 
 pytest.importorskip("numba")
 
@@ -48,6 +48,9 @@ def test_solved_weights_give_the_same_bandit_without_a_step() -> None:
     options = choose_options(GIVEN, GRAPH, ARMS, columns())
     first = bandit_of(options, GRAPH, ARMS, columns())
     weights = first.bandit._learned.policy.model._posterior.weights.copy()  # type: ignore[attr-defined]
+    assert kernel_of(options, GRAPH, ARMS).features.shape[1] == weights.shape[1]
+    with pytest.raises(DimensionError, match="the weights to start from have shape"):
+        bandit_of(options, GRAPH, ARMS, columns(), weights=weights[:, :1])
     again = bandit_of(options, GRAPH, ARMS, columns(), weights=weights)
     assert again.steps == 0
     assert again.bandit.predict(7) == first.bandit.predict(7)

@@ -24,7 +24,7 @@ def write(path: Path, users: Any, arms: Any, rewards: Any, **options: Any) -> Pa
 
 
 def rows_of(events: Any, *, rows: int = 2) -> list[Any]:
-    users, arms = IdRows(USERS, "user"), IdRows(ARMS, "arm")
+    users, arms = IdRows(USERS), IdRows(ARMS)
     return [as_rows(batch, users, arms) for part in event_parts(events) for batch in read_part(part, rows)]
 
 
@@ -54,10 +54,10 @@ def test_texts_of_any_type(tmp_path: Path, kind: str) -> None:
 
 @pytest.mark.parametrize("kind", ["int32", "uint64"])
 def test_whole_numbers_are_ids(kind: str) -> None:
-    rows = IdRows(["10", "7", "007", "-3", "x"], "user").rows_of(pa.array([7, 10, 11], kind))
+    rows = IdRows(["10", "7", "007", "-3", "x"]).rows_of(pa.array([7, 10, 11], kind))
     assert rows.tolist() == [1, 0, -1]
-    assert IdRows(["x"], "user").rows_of(pa.array([7], kind)).tolist() == [-1]
-    assert IdRows([10, 7], "user").rows_of(pa.array([7, None, 10], kind)).tolist() == [1, -1, 0]
+    assert IdRows(["x"]).rows_of(pa.array([7], kind)).tolist() == [-1]
+    assert IdRows([10, 7]).rows_of(pa.array([7, None, 10], kind)).tolist() == [1, -1, 0]
 
 
 def test_csv_is_read_the_same_way(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_parts_are_row_groups_and_can_be_sent(tmp_path: Path) -> None:
     again = pickle.loads(pickle.dumps(parts))
     batches = [batch for part in again for batch in read_part(part, 10)]
     assert [batch.numbers.tolist() for batch in batches] == [[1, 2], [3, 4, 5]]
-    ids = pickle.loads(pickle.dumps(IdRows(USERS, "user")))
+    ids = pickle.loads(pickle.dumps(IdRows(USERS)))
     assert [ids.rows_of(batch.users).tolist() for batch in batches] == [[0, 1], [2, 0, 1]]
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from coterie.contracts import Array, Drift, Index
-from coterie.errors import FAILURES
+from coterie.errors import FAILURES, DimensionError
 from coterie.errors.checks import check_whole, checked_flag, checked_positive
 from coterie.graphs import Difference
 from coterie.kernels.graph_kernel import GraphKernel
@@ -248,6 +248,12 @@ class SparseModel(ConditionedModel):
             progress: Called with the number of each step, and how far above what `eps` asks for the residual is.
             start: The weights that the solve starts from, a row for each user; those at hand, unless given.
         """
+        shape = self._posterior.weights.shape
+        if start is not None and start.shape != shape:
+            rule = f"weights have a row for each user and a column for each feature, {shape}"
+            raise DimensionError(
+                f"the weights to start from have shape {start.shape}", rule, "Solve on the same kernel"
+            )
         before = self.__dict__.copy()
         self.history = self.history.joined(rows)
         try:
