@@ -159,6 +159,15 @@ def test_the_command_says_what_was_sent_and_writes_the_bandit(
         assert means[0] == pytest.approx(means[1], abs=0.1)
 
 
+def test_scores_are_the_same_bytes(cluster: Any, log: Path, tmp_path: Path) -> None:  # noqa: ARG001 - it is connected
+    where = ("--graph", str(log / "edges.parquet"), "--arms", str(log / "arms.parquet"))
+    bandit, places = tmp_path / "here.coterie", {"processes": tmp_path / "a.parquet", "ray": tmp_path / "b.parquet"}
+    assert main(["fit", str(log / "events"), *where, "--out", str(bandit), *GIVEN]) == 0
+    for place, out in places.items():
+        assert main(["score", str(bandit), "--out", str(out), "--std", "--on", place]) == 0
+    assert places["processes"].read_bytes() == places["ray"].read_bytes()
+
+
 def test_a_row_that_is_wrong_is_named_with_its_file(
     cluster: Any,  # noqa: ARG001
     log: Path,

@@ -16,6 +16,7 @@ from coterie.product.inputs.rewards import parquet
 BLOCK = 2**22  # means held at once
 Columns = dict[str, Any]
 Progress = Callable[[int, int], None]
+Mapper = Callable[[Any, Iterable[Any]], Iterator[Any]]  # as `map` is: calls a function with each of many things
 
 
 def score_all(
@@ -30,6 +31,7 @@ def score_all(
     progress: Progress | None = None,
     block: int = BLOCK,
     context: Any = None,
+    mapper: Mapper = map,
 ) -> Columns:
     """Returns the best arms of every user as columns "user", "rank" (from 1), "arm", "mean", and "std" if asked for.
 
@@ -48,12 +50,13 @@ def score_all(
         progress: Called after each block with how many users are done, and how many there are.
         block: How many means are held in memory at a time.
         context: The one in which arms are shown to everybody, where there are contexts.
+        mapper: Calls a function with each block of users, in order; here, unless somebody else does it.
     """
     scorer = _Scorer(policy, arms, top, by, std, context)
     rows = np.arange(policy.graph.n_users)
     if users is not None:
         rows = np.array([policy.graph.index_of(user) for user in as_list("users", users)], np.intp)
-    blocks = _with_progress(scorer.blocks(rows, block), len(rows), progress)
+    blocks = _with_progress(scorer.blocks(rows, block, mapper), len(rows), progress)
     if to is None:
         return _joined(list(blocks), scorer.names)
     _write(Path(to), blocks, scorer)
@@ -78,13 +81,13 @@ class _Scorer:
         self._ids: Sequence[Any] = policy.arms.ids
         self.names = ("user", "rank", "arm", "mean") + (("std",) if self._with_std else ())
 
-    def blocks(self, rows: Index, block: int) -> Iterator[Columns]:
-        """Yields the columns of one block of users after another, of so many means each."""
+    def blocks(self, rows: Index, block: int, mapper: Mapper) -> Iterator[Columns]:
+        """Returns the columns of one block of users after another, of so many means each."""
         size = max(block // len(self._columns), 1)
-        for start in range(0, len(rows), size):
-            yield self._block(rows[start : start + size])
+        return mapper(self.block, [rows[start : start + size] for start in range(0, len(rows), size)])
 
-    def _block(self, rows: Index) -> Columns:
+    def block(self, rows: Index) -> Columns:
+        """Returns the columns of some users."""
         mean, std = self._beliefs(rows)
         score = mean
         if self._by_ucb:

@@ -2,7 +2,8 @@
 
 import argparse
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -12,6 +13,8 @@ from coterie.product.bandit import Bandit
 from coterie.product.bulk.budget import read_size, score_block, spent
 from coterie.product.bulk.out_file import STOPPED, check_out
 from coterie.product.bulk.progress import ProgressLines
+from coterie.product.cluster.places import add_place, check_place
+from coterie.product.scoring import Mapper
 
 ABOUT = (
     "Writes the best arms of every user, a row for each: user, rank (from 1), arm, mean, and std if asked for. Retired "
@@ -30,6 +33,8 @@ def add_score(commands: Any, positive: Callable[[str], int]) -> None:
     score.add_argument("--top", type=positive, default=10, help="arms for each user, at most (default: %(default)s)")
     score.add_argument("--by", choices=("mean", "ucb"), default="mean", help="which are best (default: %(default)s)")
     score.add_argument("--std", action="store_true", help="also the std of each; it takes a solve for each user")
+    add_place(score)
+    score.add_argument("--jobs", type=positive, default=2, help="CPUs of a Ray that is started here (default: 2)")
     score.add_argument("--memory", metavar="SIZE", help="at most so much, such as 4GB (default: what is free, about)")
 
 
@@ -43,9 +48,23 @@ def run_score(options: argparse.Namespace) -> int:
     return 0
 
 
+@contextmanager
+def _mapper(options: argparse.Namespace) -> Iterator[Mapper]:
+    """Gives who scores the blocks of users."""
+    if options.on != "ray":
+        yield map
+        return
+    from coterie.product.cluster.connection import connected
+    from coterie.product.cluster.ray_score import ray_map
+
+    with connected(options.address, jobs=options.jobs):
+        yield ray_map
+
+
 def _score(options: argparse.Namespace) -> None:
     started, lines = monotonic(), ProgressLines()
     limit = None if options.memory is None else read_size(options.memory)
+    check_place(options.on, options.address)
     check_out(options.out, overwrite=options.overwrite)
     if not options.file.is_file():
         rule = "a saved bandit is a file"
@@ -61,7 +80,8 @@ def _score(options: argparse.Namespace) -> None:
     if options.std or options.by == "ucb":
         block = min(block, SLOW_BLOCK)
     asked = {"top": options.top, "by": options.by, "std": options.std}
-    bandit.score_all(**asked, to=options.out, progress=told, block=block)
+    with _mapper(options) as mapper:
+        bandit.score_all(**asked, to=options.out, progress=told, block=block, mapper=mapper)
     n_users, top = bandit.graph.n_users, min(options.top, len(bandit.arms) - len(bandit.retired))
     best = f"the best {top} of {len(bandit.arms)} arms for {n_users:,} users, by {options.by}"
     print(f"wrote {options.out}: {n_users * top:,} rows, {best}; {spent(monotonic() - started, limit)}")
