@@ -76,7 +76,7 @@ class World:
         self.arms = arms
         self.parts, self.reading = event_parts(log / "events"), Reading(500, 1000)
         settings = FitSettings(policy="lk-gp-ucb", laplacian_ridge=0.5, linear=True, noise_var=0.2)
-        known = IdRows(self.graph.users, "user"), IdRows(self.arms.ids, "arm")
+        known = IdRows(self.graph.users), IdRows(self.arms.ids)
         self.columns = combine_parts(self.parts, *known)
         self.options = choose_options(settings, self.graph, self.arms, self.columns)
         self.model: Any = bandit_of(

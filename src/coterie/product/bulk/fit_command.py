@@ -142,7 +142,7 @@ class _Here:
             self._lines("reading events", rows, total, "rows", f", {pairs:,} pairs so far" if pairs else "")
 
         told(0, 0)
-        known = IdRows(self._graph.users, "user"), IdRows(self._arms.ids, "arm")
+        known = IdRows(self._graph.users), IdRows(self._arms.ids)
         return combine_parts(parts, *known, rows=reading.rows, waiting=reading.waiting, progress=told)
 
     def weights(self, options: Mapping[str, Any], progress: SolveProgress | None) -> Array | None:  # noqa: ARG002

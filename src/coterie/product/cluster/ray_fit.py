@@ -88,7 +88,7 @@ class RayFit:
         import ray
 
         self._lines.tell(f"reading {n_rows_of(parts):,} events on Ray, for {self.n_parts} parts", "", "", 0.0)
-        known = IdRows(self._graph.users, "user"), IdRows(self._arms.ids, "arm")
+        known = IdRows(self._graph.users), IdRows(self._arms.ids)
         self._shuffled = shuffle_events(parts, *known, self._labels, self.n_parts, reading)
         return merge_columns(ray.get(self._shuffled.references), len(self._arms))
 
