@@ -10,9 +10,8 @@ from coterie.contracts import Array
 from coterie.errors import ParameterError, listed
 from coterie.errors.checks import checked_positive
 from coterie.graphs import UserGraph
-from coterie.kernels import ArmPool, Green, Linear, SquaredExponential
+from coterie.kernels import ArmPool, Linear, SquaredExponential
 from coterie.kernels.arm_features import MAX_FEATURES
-from coterie.kernels.graph_kernel import GraphKernel, graph_kernel
 from coterie.models import Model
 from coterie.models.base import SolveProgress
 from coterie.models.engines.sparse.model import SparseModel
@@ -146,21 +145,6 @@ def bandit_of(
     return Fit(bandit, steps, error_bound(bandit._learned.policy.model))
 
 
-def kernel_of(options: Mapping[str, Any], graph: UserGraph, arms: ArmPool) -> GraphKernel:
-    """Returns the kernel that the bandit of these options has: whoever solves elsewhere solves on its features.
-
-    The system is (L + ridge I) (x) I plus, for each user, the sum of features features' count / noise_var.
-    """
-    users = options.get("user_kernel") or Green(laplacian_ridge=options["laplacian_ridge"])
-    return graph_kernel(
-        graph,
-        options["arm_kernel"],
-        arms,
-        laplacian_ridge=users.laplacian_ridge,
-        normalised=users.normalised,
-    )
-
-
 def error_bound(model: Model) -> float | None:
     """Returns how far any mean can be from the exact one, at most, where the engine states it."""
     if not isinstance(model, SparseModel):
@@ -173,6 +157,7 @@ def in_words(options: Mapping[str, Any]) -> str:
     """Returns the hyperparameters of a bandit in one line.
 
     Examples:
+        >>> from coterie.kernels import Green
         >>> in_words({"user_kernel": Green(laplacian_ridge=0.5), "arm_kernel": Linear(), "noise_var": 0.25})
         'ridge 0.5, noise variance 0.25, arm kernel Linear(offset=0)'
     """
