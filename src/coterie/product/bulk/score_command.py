@@ -14,6 +14,7 @@ from coterie.product.bulk.budget import read_size, score_block, spent
 from coterie.product.bulk.out_file import STOPPED, check_out
 from coterie.product.bulk.progress import ProgressLines
 from coterie.product.cluster.places import add_place, check_place
+from coterie.product.project.context_text import read_context
 from coterie.product.scoring import Mapper
 
 ABOUT = (
@@ -32,6 +33,7 @@ def add_score(commands: Any, positive: Callable[[str], int]) -> None:
     score.add_argument("--overwrite", action="store_true", help="replace SCORES if it is there")
     score.add_argument("--top", type=positive, default=10, help="arms for each user, at most (default: %(default)s)")
     score.add_argument("--by", choices=("mean", "ucb"), default="mean", help="which are best (default: %(default)s)")
+    score.add_argument("--context", metavar="CONTEXT", help="in which arms are shown: hour=21,device=phone, or JSON")
     score.add_argument("--std", action="store_true", help="also the std of each; it takes a solve for each user")
     add_place(score)
     score.add_argument("--jobs", type=positive, default=2, help="CPUs of a Ray that is started here (default: 2)")
@@ -46,6 +48,12 @@ def run_score(options: argparse.Namespace) -> int:
         print(f"coterie: stopped; {options.out} was not written", file=sys.stderr)
         return STOPPED
     return 0
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix != ".parquet":
+        rule = "scores are written as Parquet, in a file *.parquet"
+        raise SavedFileError(f"--out is {str(path)!r}", rule, f"Write {path.stem}.parquet")
 
 
 @contextmanager
@@ -65,6 +73,7 @@ def _score(options: argparse.Namespace) -> None:
     started, lines = monotonic(), ProgressLines()
     limit = None if options.memory is None else read_size(options.memory)
     check_place(options.on, options.address)
+    _check_ending(options.out)
     check_out(options.out, overwrite=options.overwrite)
     if not options.file.is_file():
         rule = "a saved bandit is a file"
@@ -79,7 +88,8 @@ def _score(options: argparse.Namespace) -> None:
     told(0, bandit.graph.n_users)
     if options.std or options.by == "ucb":
         block = min(block, SLOW_BLOCK)
-    asked = {"top": options.top, "by": options.by, "std": options.std}
+    context = None if options.context is None else read_context(options.context, bandit.context_schema)
+    asked = {"top": options.top, "by": options.by, "std": options.std, "context": context}
     with _mapper(options) as mapper:
         bandit.score_all(**asked, to=options.out, progress=told, block=block, mapper=mapper)
     n_users, top = bandit.graph.n_users, min(options.top, len(bandit.arms) - len(bandit.retired))

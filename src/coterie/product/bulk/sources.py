@@ -209,6 +209,10 @@ def _looked_at(path: Path) -> EventPart:
 
 
 def _check_names(path: Path, names: list[str]) -> None:
+    contexts = [name for name in names if name.startswith("context.")]
+    if contexts:
+        problem, rule = f"{path.name} has contexts: {listed(contexts)}", "this command learns rewards without contexts"
+        raise RewardError(problem, rule, "Use Bandit.fit in Python, which learns them, or drop these columns")
     for name in NEEDED:
         if names.count(name) != 1:
             problem = f"{path.name} has no column {name!r} among {listed(names)}"

@@ -72,7 +72,8 @@ def drifts(log: Logged) -> Iterator[str]:
     0 for a uniform logger however many candidates there are.
     """
     log = log.in_order()
-    for what, values in (("reward", log.rewards), ("log propensity", np.log(log.propensities * log.sizes))):
+    beside_chance = np.log(log.propensities * log.sizes)
+    for what, values in (("reward", log.rewards), ("log of propensity times candidates", beside_chance)):
         first, second = np.array_split(values, 2)
         if apart(first, second):
             yield (

@@ -68,9 +68,13 @@ def draw_homophily(alike: Sequence[Alike]) -> Any:
 
 def _draw_alike(axes: Any, each: Alike) -> None:
     title, label = TITLES[each.name]
-    axes.hist(each.rewired, bins=12, color=LIGHT)
+    span = float(np.ptp([*each.rewired, each.observed]))
+    if span <= 1e-9 * abs(each.observed):  # all are the same but for rounding
+        span = abs(each.observed) or 1.0
+    middle = float(np.mean(each.rewired))
+    spread = max(float(np.abs(each.rewired - middle).max()), 1e-3 * span)
+    axes.hist(each.rewired, bins=12, range=(middle - spread, middle + spread), color=LIGHT)
     axes.axvline(each.observed, color=BLUE, linewidth=2.2)
-    span = np.ptp([*each.rewired, each.observed]) or 1.0
     low, high = min(each.rewired.min(), each.observed), max(each.rewired.max(), each.observed)
     axes.set_xlim(low - 0.08 * span, high + 0.08 * span)
     top = axes.get_ylim()[1] * 1.22

@@ -107,7 +107,7 @@ def test_a_log_whose_propensities_change_drifts_but_not_one_whose_candidates_do(
     even = Logged.of([0] * 400, [list(range(k)) for k in sizes], arms, rewards, [1 / k for k in sizes])
     assert list(drifts(even)) == []
     bolder = Logged.of([0] * 400, [[0, 1]] * 400, arms, rewards, [0.5] * 200 + [0.9] * 200)
-    assert "the mean log propensity is 0 in its first half" in " ".join(drifts(bolder))
+    assert "the mean log of propensity times candidates is 0 in its first half" in " ".join(drifts(bolder))
 
 
 def test_drift_is_that_of_the_clock() -> None:
