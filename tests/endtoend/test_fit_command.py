@@ -206,6 +206,8 @@ def test_an_interrupt_leaves_no_file(
         (["--users", "no.csv"], "there is no file 'no.csv'"),
         (["--noise-var", "-1"], "noise_var is -1"),
         (["--policy", "auto-ucb", "--linear"], "linear is given"),
+        (["--parts", "2"], "only a fit on Ray cuts the graph"),
+        (["--address", "auto"], "only Ray has one"),
     ],
 )
 def test_mistakes_are_told_before_the_work(
@@ -227,5 +229,7 @@ def test_mistakes_of_score(shop: dict[str, Any], capsys: pytest.CaptureFixture[s
     assert "not a file that Coterie saved" in capsys.readouterr().err
     assert main(["score", "arms.csv", "--out", "edges.parquet"]) == 2
     assert "is there already" in capsys.readouterr().err
+    assert main(["score", "arms.csv", "--out", "scores.csv"]) == 2
+    assert "Write scores.parquet" in capsys.readouterr().err
     assert fit(events="nothing/*.parquet") == 2
     assert "the pattern 'nothing/*.parquet' matches no file" in capsys.readouterr().err

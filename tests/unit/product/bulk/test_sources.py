@@ -118,6 +118,9 @@ def test_files_that_are_no_events(tmp_path: Path) -> None:
     write(path, [0.5], ["tea"], [1.0])
     with pytest.raises(RewardError, match=r"a.parquet, column 'user': its type is double"):
         event_parts(path)
+    pq.write_table(pa.table({"user": ["ana"], "arm": ["tea"], "reward": [1.0], "context.hour": [3]}), path)
+    with pytest.raises(RewardError, match=r"a.parquet has contexts: 'context.hour'"):
+        event_parts(path)
     path.write_bytes(b"PAR1 and then nothing")
     with pytest.raises(RewardError, match=r"a.parquet cannot be read"):
         event_parts(path)

@@ -326,3 +326,9 @@ def test_last_fm_is_homophilous_and_the_evidence_sees_it() -> None:
     assert found.kernel is not None
     assert found.kernel.fitted.gains["graph"] > 3
     assert diagnose(with_users_permuted(log), rounds=50).kernel.fitted.gains["graph"] < 3  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("rewired", [1.0 + 1e-16 * np.arange(20), np.zeros(5), np.linspace(0.9, 1.1, 30)])
+def test_rewirings_that_are_all_alike_are_drawn_too(rewired: Any) -> None:
+    each = Alike(name="shared", observed=float(rewired[0]), rewired=rewired)
+    assert len(draw_homophily([each]).axes) == 1
