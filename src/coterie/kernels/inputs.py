@@ -146,7 +146,7 @@ class InputKernel(ArmKernel):
         >>> layout, none = InputLayout(2, 0, 1, 0), InputScaling((0.0,), (1.0,))
         >>> kernel = InputKernel(layout, none, 1.0, 1.0, 0.0, 0.0, 0.5, 2.0, ContextPart(1.0, 1.0, 0.0))
         >>> kernel.cross([[0.0, 0.0]], [[0.0, 0.0], [1.0, 0.0], [0.0, 3.0]]).round(3)
-        array([[ 3.5  , -2.5  ,  1.028]])
+        array([[ 3.5  , -2.5  ,  1.067]])
     """
 
     layout: InputLayout
