@@ -2,7 +2,7 @@
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
@@ -57,16 +57,16 @@ def _check_ending(path: Path) -> None:
 
 
 @contextmanager
-def _mapper(options: argparse.Namespace) -> Iterator[Mapper]:
+def _mapper(options: argparse.Namespace, users: Sequence[Any], asked: Mapping[str, Any]) -> Iterator[Mapper]:
     """Gives who scores the blocks of users."""
     if options.on != "ray":
         yield map
         return
     from coterie.product.cluster.connection import connected
-    from coterie.product.cluster.ray_score import ray_map
+    from coterie.product.cluster.ray_score import RayScores
 
     with connected(options.address, jobs=options.jobs):
-        yield ray_map
+        yield RayScores(options.file, users, asked)
 
 
 def _score(options: argparse.Namespace) -> None:
@@ -90,7 +90,7 @@ def _score(options: argparse.Namespace) -> None:
         block = min(block, SLOW_BLOCK)
     context = None if options.context is None else read_context(options.context, bandit.context_schema)
     asked = {"top": options.top, "by": options.by, "std": options.std, "context": context}
-    with _mapper(options) as mapper:
+    with _mapper(options, bandit.graph.users, asked) as mapper:
         bandit.score_all(**asked, to=options.out, progress=told, block=block, mapper=mapper)
     n_users, top = bandit.graph.n_users, min(options.top, len(bandit.arms) - len(bandit.retired))
     best = f"the best {top} of {len(bandit.arms)} arms for {n_users:,} users, by {options.by}"
