@@ -143,6 +143,12 @@ def section(found: Sequence[Found]) -> str:
     return "\n".join([head, "|---" * 9 + "|", *rows]) + "\n"
 
 
+def replace_section(page: Path, begin: str, end: str, text: str) -> None:
+    """Puts a text between two marks of a page."""
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    page.write_text(f"{before}{begin}\n{text}{end}{rest.split(end)[1]}", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--users", type=int, nargs="+", default=[100_000, 1_000_000])
@@ -151,9 +157,7 @@ def main() -> None:
     text = section(run_all(asked.users))
     print(text)
     if asked.write:
-        whole = PAGE.read_text(encoding="utf-8")
-        before, rest = whole.split(BEGIN)
-        PAGE.write_text(f"{before}{BEGIN}\n{text}{END}{rest.split(END)[1]}", encoding="utf-8")
+        replace_section(PAGE, BEGIN, END, text)
 
 
 if __name__ == "__main__":
