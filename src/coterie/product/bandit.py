@@ -48,7 +48,8 @@ from coterie.product.changes import (
 )
 from coterie.product.decisions import GUEST, Decision, Ledger, decision_number, decisions_of
 from coterie.product.files.atomic import checked_path
-from coterie.product.files.journal import Journal, Steady
+from coterie.product.files.journal import Journal
+from coterie.product.files.recording import Recorder, Steady
 from coterie.product.inputs.arm_inputs import as_arm_pool, as_user_table, plain_features, with_arms, without_arms
 from coterie.product.inputs.ids import check_ids
 from coterie.product.inputs.requests import Requests, Shown
@@ -87,7 +88,8 @@ class Bandit:
             probabilities.
         clock: Tells the time in seconds; only expiry asks for it.
         journal: A new file for a line of JSON for each change, by which any decision can be made again; none means no
-            journal. It continues a saved bandit: save once, or what it holds cannot be loaded after a crash.
+            journal. It continues a saved bandit: save once, or what it holds cannot be loaded after a crash. A
+            `Recorder` gets the lines instead of a file.
         wait_for_fits: Whether a reward waits for a fit of the hyperparameters that is due. By default nobody does: a
             fit is taken by the first call after it is ready. Waiting, the same calls give the same decisions on any
             machine.
@@ -142,7 +144,7 @@ class Bandit:
         reward: str = "real",
         likelihood: str = "gaussian",
         clock: Callable[[], float] = time.time,
-        journal: str | Path | None = None,
+        journal: str | Path | Recorder | None = None,
         wait_for_fits: bool | None = None,
         engine: str | None = None,
         engine_options: Mapping[str, Any] | None = None,
@@ -187,7 +189,7 @@ class Bandit:
         self._retired: set[ArmId] = set()
         self._clock = clock if isinstance(clock, Steady) else Steady(clock)
         self._ledger = Ledger(limit=int(max_pending), expire_after=checked_expiry(expire_after), clock=self._clock)
-        self._journal: Journal | None = None
+        self._journal: Recorder | None = None
         self._mark: list[Any] | None = None  # where the journal stood when the bandit was saved
         self._draws = Draws(self._seed)
         self._lock: Any = threading.RLock()
@@ -214,7 +216,8 @@ class Bandit:
         )
         check_ids((*self.graph.users, *self.arms.ids))
         if journal is not None:
-            self._journal = Journal.begin(checked_path(journal), self)
+            begun = journal if isinstance(journal, Recorder) else Journal.begin(checked_path(journal), self)
+            self._journal = begun
 
     def __repr__(self) -> str:
         return (

@@ -20,7 +20,7 @@ from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
 from coterie.product.evaluation.logged import Logged
-from coterie.product.files.journal import Steady
+from coterie.product.files.recording import Steady
 from coterie.product.files.replaying import JournalLines
 from coterie.product.files.saving import load_bandit
 

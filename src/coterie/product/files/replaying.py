@@ -12,7 +12,8 @@ from coterie.errors.checks import check_whole
 from coterie.product.bandit import Bandit
 from coterie.product.changes import CHANGES
 from coterie.product.decisions import Decision
-from coterie.product.files.journal import FORMAT, End, Journal, Steady, decisions_in, read, recorded, versions
+from coterie.product.files.journal import FORMAT, Journal
+from coterie.product.files.recording import End, Recorder, Steady, decisions_in, read, recorded, versions
 from coterie.product.files.saving import load_bandit
 
 ROUNDING = 1e-6  # numbers that differ by less are the same: engine 'exact' may round otherwise after loading
@@ -69,7 +70,7 @@ def _continued(bandit: Bandit, path: Path, clock: Steady) -> Journal:
         lines = JournalLines(path)
         for _ in lines.replayed(bandit, clock):
             pass
-        journal.cut(End(lines.n_changes, journal.end.n_bytes if lines.torn_at is None else lines.torn_at))
+        journal.cut(End(lines.n_changes, journal.end.size if lines.torn_at is None else lines.torn_at))
         if lines.torn_at is not None:
             warnings.warn(f"the last line of {str(path)!r} was cut off, and is dropped", stacklevel=4)
         journal.name = lines.name
@@ -82,6 +83,73 @@ def _continued(bandit: Bandit, path: Path, clock: Steady) -> Journal:
     except BaseException:
         journal.close()
         raise
+
+
+class Replay:
+    """Makes the recorded changes of a bandit again, and compares every decision with what was recorded of it.
+
+    Args:
+        bandit: As it was before the first of them; it records nothing meanwhile.
+        clock: The bandit's, which stands.
+        source: Where the lines are from, for errors.
+
+    Attributes:
+        versions: Those that wrote the lines, for errors.
+    """
+
+    def __init__(self, bandit: Bandit, clock: Steady, source: Path | str) -> None:
+        self._bandit, self._clock, self._source = bandit, clock, source
+        self.versions: dict[str, str] = {}
+        bandit._learned.give_fits(True)
+
+    def make(self, line: dict[str, Any]) -> list[Decision]:
+        """Makes a change again, and returns the decisions that it gave."""
+        bandit, number, call = self._bandit, line["change"], line.get("call")
+        before = line.get("decisions"), line.get("rewards")
+        if before != (bandit.n_decisions, bandit.n_rewards):
+            held = f"{bandit.n_decisions} decisions and {bandit.n_rewards} rewards"
+            why = f"change {number} came after {before[0]} and {before[1]}, and the bandit has {held}"
+            raise _apart(self._source, why)
+        if call not in CHANGES:
+            why = f"change {number} is {call!r}, which this version of Coterie does not know"
+            raise _wrong(self._source, why)
+        self._clock.now = line.get("at", self._clock.now)
+        bandit._learned.policy.n_to_refuse = line.get("refused", 0)
+        try:
+            made = decisions_in(getattr(bandit, call)(**{key: read(each) for key, each in line["with"].items()}))
+        except (CoterieError, LookupError, TypeError, AttributeError) as error:
+            raise _wrong(self._source, f"change {number}, {call}, cannot be made again ({error})") from error
+        then = line.get("gave", [])
+        if len(made) != len(then):
+            why = f"change {number} gives {counted(len(made), 'decision')} and gave {len(then)}"
+            raise _wrong(self._source, why)
+        for decision, recorded_then in zip(made, then, strict=True):
+            self._compare(decision, recorded_then)
+        return made
+
+    def end(self, recorder: Recorder | None = None) -> Bandit:
+        """Returns the bandit, which goes on: it fits by itself again, and its changes go to the recorder."""
+        self._bandit._learned.give_fits(False)
+        self._bandit._journal = recorder
+        self._clock.stands = False
+        return self._bandit
+
+    def _compare(self, decision: Decision, then: list[Any]) -> None:
+        """Raises if a decision is not the one that was recorded, and says what differs."""
+        now = recorded(decision)
+        slack = ROUNDING * max(abs(number) for number in now[1:])
+        same = [now[0] == then[0], *(abs(a - b) <= slack for a, b in zip(now[1:], then[1:], strict=True))]
+        compared = zip(("arm", "mean", "std", "score"), now, then, same, strict=True)
+        odd = [f"{what} is {a!r} and was {b!r}" for what, a, b, equal in compared if not equal]
+        if odd:
+            here = versions()
+            other = [f"{name} {old}, not {here[name]}" for name, old in self.versions.items() if here[name] != old]
+            remedy = f"Use the versions that wrote it ({', '.join(other)})" if other else "Use the files as written"
+            raise JournalError(
+                f"decision {decision.id} is not the one in {str(self._source)!r}: {', '.join(odd)}",
+                "the same snapshot, journal and versions give the same decision",
+                remedy,
+            )
 
 
 class JournalLines:
@@ -97,7 +165,6 @@ class JournalLines:
     def __init__(self, path: Path) -> None:
         self.path, self.n_changes = path, 0
         self.torn_at: int | None = None
-        self._versions: dict[str, str] = {}
         first = next(self._parsed(), {})
         if "journal" not in first:
             raise self._wrong("it does not begin as a journal does")
@@ -107,17 +174,16 @@ class JournalLines:
 
     def replayed(self, bandit: Bandit, clock: Steady) -> Iterator[list[Decision]]:
         """Makes each change after the bandit was saved once more, and yields the decisions that it gave."""
-        start = self._start(bandit._mark)
-        bandit._learned.give_fits(True)
+        start, again = self._start(bandit._mark), Replay(bandit, clock, self.path)
         for line in self._parsed():
             if "opened" in line:
-                self._versions = line["opened"]
+                again.versions = line["opened"]
             if "change" not in line:
                 continue
             if line["change"] != self.n_changes:
                 raise self._wrong(f"change {line['change']} stands where change {self.n_changes} belongs")
             if self.n_changes >= start:
-                yield self._made(bandit, clock, line)
+                yield again.make(line)
             self.n_changes += 1
         if self.n_changes < start:
             raise self._apart(f"the snapshot was saved after change {start}, and the journal holds {self.n_changes}")
@@ -159,44 +225,6 @@ class JournalLines:
             return 0
         raise self._apart("the snapshot was saved with another journal, or none")
 
-    def _made(self, bandit: Bandit, clock: Steady, line: dict[str, Any]) -> list[Decision]:
-        number, call = line["change"], line.get("call")
-        before = line.get("decisions"), line.get("rewards")
-        if before != (bandit.n_decisions, bandit.n_rewards):
-            held = f"{bandit.n_decisions} decisions and {bandit.n_rewards} rewards"
-            raise self._apart(f"change {number} came after {before[0]} and {before[1]}, and the bandit has {held}")
-        if call not in CHANGES:
-            raise self._wrong(f"change {number} is {call!r}, which this version of Coterie does not know")
-        clock.now = line.get("at", clock.now)
-        bandit._learned.policy.n_to_refuse = line.get("refused", 0)
-        try:
-            made = decisions_in(getattr(bandit, call)(**{key: read(each) for key, each in line["with"].items()}))
-        except (CoterieError, LookupError, TypeError, AttributeError) as error:
-            raise self._wrong(f"change {number}, {call}, cannot be made again ({error})") from error
-        then = line.get("gave", [])
-        if len(made) != len(then):
-            raise self._wrong(f"change {number} gives {counted(len(made), 'decision')} and gave {len(then)}")
-        for decision, before in zip(made, then, strict=True):
-            self._compare(decision, before)
-        return made
-
-    def _compare(self, decision: Decision, then: list[Any]) -> None:
-        """Raises if a decision is not the one in the journal, and says what differs."""
-        now = recorded(decision)
-        slack = ROUNDING * max(abs(number) for number in now[1:])
-        same = [now[0] == then[0], *(abs(a - b) <= slack for a, b in zip(now[1:], then[1:], strict=True))]
-        compared = zip(("arm", "mean", "std", "score"), now, then, same, strict=True)
-        odd = [f"{what} is {a!r} and was {b!r}" for what, a, b, equal in compared if not equal]
-        if odd:
-            here = versions()
-            other = [f"{name} {old}, not {here[name]}" for name, old in self._versions.items() if here[name] != old]
-            remedy = f"Use the versions that wrote it ({', '.join(other)})" if other else "Use the files as written"
-            raise JournalError(
-                f"decision {decision.id} is not the one in {str(self.path)!r}: {', '.join(odd)}",
-                "the same snapshot, journal and versions give the same decision",
-                remedy,
-            )
-
     def _parsed(self) -> Iterator[dict[str, Any]]:
         """Yields the lines, from the first; one without an end is the last, and is left out."""
         place = 0
@@ -222,11 +250,19 @@ class JournalLines:
         raise self._wrong(f"line {number} is damaged")
 
     def _wrong(self, why: str) -> JournalError:
-        return JournalError(f"{str(self.path)!r} cannot be replayed: {why}", "a journal is read whole", "Use a backup")
+        return _wrong(self.path, why)
 
     def _apart(self, why: str) -> JournalError:
-        return JournalError(
-            f"{str(self.path)!r} does not continue the snapshot: {why}",
-            "a bandit that keeps a journal is loaded with it whenever it is changed",
-            "Use the journal that was kept when the snapshot was saved",
-        )
+        return _apart(self.path, why)
+
+
+def _wrong(source: Path | str, why: str) -> JournalError:
+    return JournalError(f"{str(source)!r} cannot be replayed: {why}", "a journal is read whole", "Use a backup")
+
+
+def _apart(source: Path | str, why: str) -> JournalError:
+    return JournalError(
+        f"{str(source)!r} does not continue the snapshot: {why}",
+        "a bandit that keeps a journal is loaded with it whenever it is changed",
+        "Use the journal that was kept when the snapshot was saved",
+    )

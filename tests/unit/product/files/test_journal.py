@@ -16,7 +16,7 @@ import coterie as ct
 from coterie.errors import CoterieError, JournalError, ParameterError
 from coterie.models import ENGINES
 from coterie.product.changes import CHANGES
-from coterie.product.files.journal import decisions_in, read, written
+from coterie.product.files.recording import decisions_in, read, written
 from coterie.product.project import shell
 
 ARMS = dict(zip("abcde", np.random.default_rng(0).normal(size=(5, 2)), strict=True))

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import coterie as ct
 from coterie.errors import CoterieError
 from coterie.product.changes import CHANGES
-from coterie.product.files.journal import decisions_in
+from coterie.product.files.recording import decisions_in
 
 USERS = ["ana", "bo", 7, "dee"]
 GRAPH = ct.UserGraph.from_edges([("ana", "bo"), ("bo", 7, 0.5)], users=USERS)
