@@ -281,6 +281,27 @@ class UserGraph(StoredGraph):
         """
         return self._with_edge("set-edge", u, v, _positive(u, v, weight))
 
+    def set_edges(self, edges: Iterable[tuple[Hashable, Hashable, float]]) -> tuple[Self, GraphChange]:
+        """Returns the graph in which pairs of users have these weights; weight 0 means no edge. Amortised O(edges).
+
+        Examples:
+            >>> graph = UserGraph.from_edges([("ana", "bo")], users=["ana", "bo", "cy"])
+            >>> graph.set_edges([("ana", "bo", 0.0), ("bo", "cy", 2.0)])[0].neighbours("bo")
+            {'cy': 2.0}
+        """
+        given: dict[tuple[int, int], tuple[Hashable, Hashable, float, float]] = {}
+        for u, v, weight in edges:
+            i, j = self.index_of(u), self.index_of(v)
+            pair, new = (min(i, j), max(i, j)), _positive(u, v, weight) if weight else 0.0
+            if i == j:
+                raise self_loop((u, v))
+            if pair in given:
+                raise GraphError(f"edge {(u, v)!r} is named twice", "an edge has one weight", "Name it once")
+            given[pair] = (self.user_at(i), self.user_at(j), self.weight(u, v), new)
+        changed = {pair: edge for pair, edge in given.items() if edge[2] != edge[3]}
+        edits = [Edit(*pair, old, new) for pair, (_, _, old, new) in changed.items()]
+        return self._with((), edits), GraphChange("set-edge", edges=tuple(changed.values()))
+
     def remove_edge(self, u: Hashable, v: Hashable) -> tuple[Self, GraphChange]:
         """Returns the graph in which the two users, who are joined now, are not; amortised O(1).
 

@@ -754,6 +754,19 @@ class Bandit:
         self._change(graph=self.graph.remove_edge(user, other)[0])
 
     @journalled
+    def connect_many(self, edges: Iterable[tuple[UserId, UserId, float]]) -> None:
+        """Gives pairs of users these weights, as one change; weight 0 takes an edge away.
+
+        Args:
+            edges: Two users and a weight each, no pair twice.
+        """
+        given = [tuple(edge) for edge in as_list("edges", edges)]
+        odd = [edge for edge in given if len(edge) != 3]
+        if odd:
+            raise ParameterError(f"an edge is {odd[0]!r}", "edges are two users and a weight each", "Pass such")
+        self._change(graph=self.graph.set_edges(given)[0])
+
+    @journalled
     def add_arms(self, arms: Any) -> None:
         """Adds arms with their features, which go by name where they had names from the start."""
         new = as_arm_pool(arms)

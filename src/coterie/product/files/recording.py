@@ -36,6 +36,7 @@ LISTS = {
     "rank": ("candidates",),
     "decide_many": ("users", "candidates", "contexts"),
     "learn_many": ("users", "arms", "contexts"),
+    "connect_many": ("edges",),
     "retire_arms": ("arms",),
     "revive_arms": ("arms",),
 }
@@ -154,6 +155,11 @@ class LineRecorder(Recorder):
         super().__init__()
         self.end = End(n_changes, 0)
         self._lines: list[dict[str, Any]] = []
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether there are lines to be taken."""
+        return bool(self._lines)
 
     def take(self) -> list[dict[str, Any]]:
         """Returns the lines since they were last taken."""

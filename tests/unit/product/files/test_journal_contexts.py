@@ -137,6 +137,7 @@ class Life:
             "add_users": lambda: bandit.add_users({f"new-{pick}": {user: 0.4}, f"newer-{pick}": None}, **many),
             "remove_user": lambda: bandit.remove_user(user) if len(users) > 3 else None,
             "connect": lambda: bandit.connect(user, other, abs(value) + 0.1),
+            "connect_many": lambda: bandit.connect_many(iter([(user, other, abs(value)), (other, users[0], 0.0)])),
             "disconnect": lambda: bandit.disconnect(user, other),
             "add_arms": lambda: bandit.add_arms(
                 {f"new-{pick}": [value, 0.1]} if self.has_features else [f"new-{pick}"]

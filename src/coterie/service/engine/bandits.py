@@ -1,0 +1,95 @@
+"""The bandit of an experiment: made from its settings, saved to bytes, loaded from them."""
+
+from collections.abc import Sequence
+from math import inf
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from coterie.errors import ArmError, DuplicateIdError, listed
+from coterie.graphs import UserGraph
+from coterie.kernels import ArmPool
+from coterie.product.bandit import Bandit
+from coterie.product.files.recording import Steady
+from coterie.product.files.replaying import Replay
+from coterie.product.files.saving import load_bandit
+from coterie.product.inputs.arm_inputs import as_arm_pool
+from coterie.service.records import Arm, ExperimentSettings, Graph
+
+SOURCE = "the journal of the service"  # in errors of a replay
+
+
+def graph_of(given: Graph) -> UserGraph:
+    """Returns a graph: users that are named first, then others in the order of the edges.
+
+    Examples:
+        >>> from coterie.service.records import Edge
+        >>> graph_of(Graph(users=["cy"], edges=[Edge(user="ana", other="bo")])).users
+        ('cy', 'ana', 'bo')
+    """
+    twice = {user for user in given.users if given.users.count(user) > 1} if len(set(given.users)) < len(given.users) else ()
+    if twice:
+        raise DuplicateIdError(f"users {listed(sorted(twice))} are named twice", "user ids are unique", "Name each once")
+    users = dict.fromkeys(given.users) | dict.fromkeys(end for edge in given.edges for end in (edge.user, edge.other))
+    return UserGraph.from_edges([(edge.user, edge.other, edge.weight) for edge in given.edges], users=list(users))
+
+
+def arms_of(given: Sequence[Arm]) -> ArmPool:
+    """Returns a pool: all arms have features, or none has.
+
+    Examples:
+        >>> arms_of([Arm(id="tea", features=[0.0]), Arm(id="ale", features=[1.0])]).ids
+        ('tea', 'ale')
+    """
+    ids = [arm.id for arm in given]
+    if len(set(ids)) < len(ids):
+        twice = sorted({arm for arm in ids if ids.count(arm) > 1})
+        raise DuplicateIdError(f"arms {listed(twice)} are named twice", "arm ids are unique", "Name each once")
+    bare = [arm.id for arm in given if arm.features is None]
+    if not bare:
+        return as_arm_pool({arm.id: arm.features for arm in given})
+    if len(bare) < len(given):
+        rule = "all arms have features, or none has"
+        raise ArmError(f"arms {listed(bare)} have no features, and others have", rule, "Give features to all, or to none")
+    return ArmPool.without_features(ids)
+
+
+def new_bandit(settings: ExperimentSettings, graph: UserGraph, arms: ArmPool) -> tuple[Bandit, Replay]:
+    """Returns a bandit that has learned nothing, and what makes changes of it again; ended, that lets it go on."""
+    clock = Steady(lambda: inf, stands=True)
+    bandit = Bandit(
+        graph=graph,
+        arms=arms,
+        policy=settings.policy,
+        seed=settings.seed,
+        max_pending=settings.max_pending,
+        forgetting=settings.forgetting,
+        min_propensity=settings.exploration_floor,
+        reward="binary" if settings.binary else "real",
+        context_schema=settings.context_schema,
+        clock=clock,
+    )
+    return bandit, Replay(bandit, clock, SOURCE)
+
+
+def bandit_as_bytes(bandit: Bandit) -> bytes:
+    """Returns the file of a bandit, as `Bandit.save` writes it."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "bandit.coterie"
+        bandit.save(path)
+        return path.read_bytes()
+
+
+def bandit_of_bytes(content: bytes, **changes: Any) -> tuple[Bandit, Replay]:
+    """Returns the bandit of a file, and what makes further changes of it again.
+
+    Args:
+        content: What `bandit_as_bytes` returned.
+        **changes: Settings that are others now.
+    """
+    clock = Steady(lambda: inf, stands=True)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "bandit.coterie"
+        path.write_bytes(content)
+        bandit = load_bandit(path, clock=clock, **changes)
+    return bandit, Replay(bandit, clock, SOURCE)

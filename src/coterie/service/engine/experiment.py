@@ -1,0 +1,199 @@
+"""One experiment: its bandit, its settings, and the decisions whose rewards still count.
+
+What an event means for the service is in `apply`, for those that just happened and for those that are made again. What
+it means for the bandit is in the event's `changes`: made again by a replay, and done already by the live call.
+"""
+
+from collections.abc import Sequence
+
+from msgspec import UNSET
+
+from coterie.product.bandit import Bandit
+from coterie.product.decisions import Decision
+from coterie.product.files.recording import LineRecorder
+from coterie.product.files.replaying import Replay
+from coterie.service.engine.bandits import (
+    arms_of,
+    bandit_as_bytes,
+    bandit_of_bytes,
+    graph_of,
+    new_bandit,
+)
+from coterie.service.engine.events import (
+    Activated,
+    Archived,
+    Body,
+    Changed,
+    Configured,
+    Decided,
+    Expired,
+    Line,
+    Reset,
+    Rewarded,
+)
+from coterie.service.engine.pending import PendingDecision, PendingDecisions, PendingPlace
+from coterie.service.records import DecisionRequest, ExperimentSettings, ExperimentView, NewExperiment
+
+DECIDING = frozenset({"decide", "rank"})  # lines of a bandit that leave its posterior as it is
+
+
+class Experiment:
+    """An experiment, on a bandit that makes lines of a journal again until `go_live`.
+
+    Args:
+        id: Its id.
+        settings: How it decides and learns.
+        bandit: Its bandit, and what makes its changes again.
+
+    Attributes:
+        is_archived: Whether it takes no further decisions.
+        graph_version: How often the graph was changed.
+        arms_version: How often the arms were changed.
+        model_version: How often the posterior was changed.
+        n_changes: Lines of the bandit's journal since it was made or reset.
+        pending: The decisions whose rewards count.
+    """
+
+    def __init__(self, id: str, settings: ExperimentSettings, bandit: tuple[Bandit, Replay]) -> None:
+        self.id, self.settings = id, settings
+        self.bandit, self._replay = bandit
+        self.is_archived = False
+        self.graph_version = self.arms_version = self.model_version = self.n_changes = 0
+        self.pending = PendingDecisions()
+        self._recorder: LineRecorder | None = None
+
+    @classmethod
+    def of(cls, id: str, given: NewExperiment) -> "Experiment":
+        """Returns a new experiment, or raises if it cannot be one."""
+        kept = {name: getattr(given, name) for name in ExperimentSettings.__struct_fields__}
+        settings = ExperimentSettings(**kept)
+        return cls(id, settings, new_bandit(settings, graph_of(given.graph), arms_of(given.arms)))
+
+    def go_live(self) -> None:
+        """Ends the replay: from now on the bandit's own changes are recorded."""
+        if self._recorder is None:
+            self._recorder = LineRecorder(self.n_changes)
+            self._replay.end(self._recorder)
+
+    def taken_lines(self) -> list[Line]:
+        """Returns the lines that the bandit has recorded since they were last taken."""
+        return [] if self._recorder is None else self._recorder.take()
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether the bandit has recorded lines that no event holds yet."""
+        return self._recorder is not None and self._recorder.has_lines
+
+    def view(self, seq: int) -> ExperimentView:
+        """Returns the experiment as it stands after an event."""
+        return ExperimentView(
+            id=self.id,
+            is_archived=self.is_archived,
+            settings=self.settings,
+            n_users=self.bandit.graph.n_users,
+            n_edges=self.bandit.graph.n_edges,
+            n_arms=len(self.bandit.arms),
+            n_decisions=self.bandit.n_decisions,
+            n_rewards=self.bandit.n_rewards,
+            n_pending=len(self.pending),
+            graph_version=self.graph_version,
+            arms_version=self.arms_version,
+            model_version=self.model_version,
+            seq=seq,
+        )
+
+    def decide(self, request: DecisionRequest) -> list[Decision]:
+        """Returns the decision of each place that was asked for; on an error nothing has changed."""
+        given: list[str] | dict[str, object] | None = None
+        if request.candidates is not None:
+            named = request.candidates
+            bare = all(isinstance(each, str) for each in named)
+            ids = [each if isinstance(each, str) else each.id for each in named]
+            features = [None if isinstance(each, str) else each.features for each in named]
+            given = ids if bare or len(set(ids)) < len(ids) else dict(zip(ids, features, strict=True))
+        if request.exclude:
+            out = set(request.exclude)
+            retired = set(self.bandit.retired)
+            if given is None:
+                given = [arm for arm in self.bandit.arms.ids if arm not in out and arm not in retired]
+            elif isinstance(given, dict):
+                given = {arm: each for arm, each in given.items() if arm not in out}
+            else:
+                given = [arm for arm in given if arm not in out]
+        if request.k is not None:
+            return list(self.bandit.rank(request.user, given, request.k, request.context))
+        return [self.bandit.decide(request.user, given, request.context)]
+
+    def make_again(self, changes: Sequence[Line]) -> None:
+        """Makes the bandit's part of an event again, as in a replay."""
+        for line in changes:
+            self._replay.make(line)
+
+    def apply(self, body: Body, *, at: float, key: str) -> None:
+        """Takes an event into account: all but what its changes mean for the bandit."""
+        self.n_changes += len(body.changes)
+        self.model_version += sum(line["call"] not in DECIDING for line in body.changes)
+        match body:
+            case Decided():
+                n_places = 1 if body.answer.slate is UNSET else len(body.answer.slate)
+                places = [PendingPlace() for _ in range(n_places)]
+                made = PendingDecision(
+                    event_id=key, first=body.first, made_at=at, is_active=not body.deferred, places=places
+                )
+                self.pending.add(made)
+            case Activated(status="activated"):
+                decision = self.pending.get(key)
+                assert decision is not None
+                decision.is_active, decision.held = True, []
+            case Rewarded():
+                self._apply_reward(body, key)
+            case Expired():
+                for event_id in body.ids:
+                    self.pending.remove(event_id)
+            case Changed(part="graph"):
+                self.graph_version += 1
+            case Changed(part="arms"):
+                self.arms_version += 1
+            case Configured():
+                self._configure(body.settings)
+            case Reset():
+                self._reset()
+            case Archived():
+                self.is_archived = True
+            case _:
+                pass
+
+    def _apply_reward(self, body: Rewarded, key: str) -> None:
+        decision = self.pending.get(key)
+        if decision is None or body.status == "late":
+            return
+        if body.reward.reward_id is not None:
+            decision.reward_ids.add(body.reward.reward_id)
+        if body.status == "held":
+            decision.held.append(body.reward)
+        if body.status == "applied":
+            place = decision.places[body.reward.place - 1]
+            place.rewards.add(body.reward.value)
+            place.learned = True
+
+    def _configure(self, settings: ExperimentSettings) -> None:
+        """Takes other settings; where the bandit has them too, it is loaded again with them."""
+        before, self.settings = self.settings, settings
+        if before.exploration_floor != settings.exploration_floor:
+            self._take(bandit_of_bytes(bandit_as_bytes(self.bandit), min_propensity=settings.exploration_floor))
+
+    def _reset(self) -> None:
+        """Begins again, with the graph and the arms of now; decisions that wait are forgotten."""
+        retired = self.bandit.retired
+        made, again = new_bandit(self.settings, self.bandit.graph, self.bandit.arms)
+        if retired:
+            made.retire_arms(retired)
+        self.pending, self.n_changes = PendingDecisions(), 0
+        self._take((made, again))
+
+    def _take(self, bandit: tuple[Bandit, Replay]) -> None:
+        """Goes on with another bandit, live if this one was."""
+        was_live, self._recorder = self._recorder is not None, None
+        self.bandit, self._replay = bandit
+        if was_live:
+            self.go_live()

@@ -1,0 +1,22 @@
+"""Ids in the order of time: UUID version 7."""
+
+import os
+from uuid import UUID
+
+
+def time_id(at: float, random: bytes | None = None) -> str:
+    """Returns an id whose first 48 bits are the milliseconds since 1970; the others are random.
+
+    Args:
+        at: Seconds since 1970.
+        random: Ten bytes; none given means that the system draws them.
+
+    Examples:
+        >>> time_id(1.0, bytes(10))
+        '00000000-03e8-7000-8000-000000000000'
+    """
+    drawn = os.urandom(10) if random is None else random
+    value = int(at * 1000) << 80 | int.from_bytes(drawn)
+    value = value & ~(0xF << 76) | 7 << 76
+    value = value & ~(0x3 << 62) | 2 << 62
+    return str(UUID(int=value))
