@@ -27,9 +27,15 @@ def graph_of(given: Graph) -> UserGraph:
         >>> graph_of(Graph(users=["cy"], edges=[Edge(user="ana", other="bo")])).users
         ('cy', 'ana', 'bo')
     """
-    twice = {user for user in given.users if given.users.count(user) > 1} if len(set(given.users)) < len(given.users) else ()
+    twice = (
+        {user for user in given.users if given.users.count(user) > 1}
+        if len(set(given.users)) < len(given.users)
+        else ()
+    )
     if twice:
-        raise DuplicateIdError(f"users {listed(sorted(twice))} are named twice", "user ids are unique", "Name each once")
+        raise DuplicateIdError(
+            f"users {listed(sorted(twice))} are named twice", "user ids are unique", "Name each once"
+        )
     users = dict.fromkeys(given.users) | dict.fromkeys(end for edge in given.edges for end in (edge.user, edge.other))
     return UserGraph.from_edges([(edge.user, edge.other, edge.weight) for edge in given.edges], users=list(users))
 
@@ -50,7 +56,9 @@ def arms_of(given: Sequence[Arm]) -> ArmPool:
         return as_arm_pool({arm.id: arm.features for arm in given})
     if len(bare) < len(given):
         rule = "all arms have features, or none has"
-        raise ArmError(f"arms {listed(bare)} have no features, and others have", rule, "Give features to all, or to none")
+        raise ArmError(
+            f"arms {listed(bare)} have no features, and others have", rule, "Give features to all, or to none"
+        )
     return ArmPool.without_features(ids)
 
 

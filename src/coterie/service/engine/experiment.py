@@ -32,7 +32,7 @@ from coterie.service.engine.events import (
     Rewarded,
 )
 from coterie.service.engine.pending import PendingDecision, PendingDecisions, PendingPlace
-from coterie.service.records import DecisionRequest, ExperimentSettings, ExperimentView, NewExperiment
+from coterie.service.records import ArmsChange, DecisionRequest, ExperimentSettings, ExperimentView, NewExperiment
 
 DECIDING = frozenset({"decide", "rank"})  # lines of a bandit that leave its posterior as it is
 
@@ -123,6 +123,24 @@ class Experiment:
         if request.k is not None:
             return list(self.bandit.rank(request.user, given, request.k, request.context))
         return [self.bandit.decide(request.user, given, request.context)]
+
+    def change_arms(self, change: ArmsChange) -> None:
+        """Adds arms or gives them other features, retires arms, and lets retired ones be shown again."""
+        known, bandit = self.bandit.arms.index, self.bandit
+        for arm in (*change.retire, *change.revive):
+            if arm not in {each.id for each in change.put}:
+                bandit.arms.index_of(arm)  # or raises, before anything has changed
+        put = [arms_of(change.put)] if change.put else []
+        new = [arm for arm in change.put if arm.id not in known]
+        old = [arm for arm in change.put if arm.id in known]
+        if new:
+            bandit.add_arms(arms_of(new))
+        if old and put[0].has_features:
+            bandit.update_features(arms_of(old))
+        if change.retire:
+            bandit.retire_arms(change.retire)
+        if change.revive:
+            bandit.revive_arms(change.revive)
 
     def make_again(self, changes: Sequence[Line]) -> None:
         """Makes the bandit's part of an event again, as in a replay."""
