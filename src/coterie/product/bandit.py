@@ -280,6 +280,11 @@ class Bandit:
         """Decisions that wait for their reward."""
         return len(self._ledger)
 
+    @reading
+    def is_pending(self, decision: int) -> bool:
+        """Returns whether a decision waits for its reward."""
+        return self._ledger.is_open(decision_number(decision))
+
     @journalled
     def decide(
         self,

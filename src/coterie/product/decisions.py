@@ -311,6 +311,11 @@ class Ledger:
         while len(self._open) > self.limit:
             self._drop_oldest()
 
+    def is_open(self, number: int) -> bool:
+        """Returns whether a decision is pending."""
+        self._expire()
+        return number in self._open
+
     def look(self, number: int, *, n_decisions: int) -> Pending:
         """Returns a pending decision, or raises and says why there is none."""
         self._expire()

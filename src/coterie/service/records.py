@@ -52,14 +52,14 @@ class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit
     """A record of the service."""
 
 
-class Arm(Record, kw_only=True):
+class Arm(Record, frozen=True, kw_only=True):
     """An arm: its id, and features where it has any."""
 
     id: Id
     features: Features | None = None
 
 
-class Edge(Record, kw_only=True):
+class Edge(Record, frozen=True, kw_only=True):
     """Two users and the weight of what joins them; weight 0 takes the edge away."""
 
     user: Id
@@ -67,21 +67,21 @@ class Edge(Record, kw_only=True):
     weight: Annotated[float, Meta(ge=0, le=1e9)] = 1.0
 
 
-class User(Record, kw_only=True):
+class User(Record, frozen=True, kw_only=True):
     """A user, and the weights of their edges to friends."""
 
     id: Id
     friends: dict[str, float] | list[str] | None = None
 
 
-class Graph(Record, kw_only=True):
+class Graph(Record, frozen=True, kw_only=True):
     """Who is near whom; users without edges are named, others need not be."""
 
     users: Annotated[list[Id], Meta(max_length=MOST_ROWS)] = []
     edges: Annotated[list[Edge], Meta(max_length=MOST_ROWS)] = []
 
 
-class Settings(Record, kw_only=True):
+class Settings(Record, frozen=True, kw_only=True):
     """What can be changed of an experiment while it runs.
 
     Attributes:
@@ -99,7 +99,7 @@ class Settings(Record, kw_only=True):
     exploration_floor: Share = 0.0
 
 
-class ExperimentSettings(Settings, kw_only=True):
+class ExperimentSettings(Settings, frozen=True, kw_only=True):
     """All settings of an experiment: also those that stay as they were when it was made.
 
     Attributes:
@@ -108,8 +108,8 @@ class ExperimentSettings(Settings, kw_only=True):
         forgetting: What a reward's weight is multiplied by with each reward after it; 1 keeps everything.
         binary: Whether rewards are 0 or 1.
         max_pending: How many decisions may wait for rewards; the oldest expire first.
-        context_schema: What a context holds, by name: "number", "flag", "category" or a list of categories; learned from
-            the first context if it is not given.
+        context_schema: What a context holds, by name: "number", "flag", "category" or a list of categories; learned
+            from the first context if it is not given.
     """
 
     policy: Annotated[str, Meta(max_length=64)] = "auto-ucb"
@@ -120,7 +120,7 @@ class ExperimentSettings(Settings, kw_only=True):
     context_schema: dict[str, str | list[str]] | None = None
 
 
-class NewExperiment(ExperimentSettings, kw_only=True):
+class NewExperiment(ExperimentSettings, frozen=True, kw_only=True):
     """An experiment to be: a graph, arms, and how to decide and learn."""
 
     id: ExperimentId | None = None
@@ -128,7 +128,7 @@ class NewExperiment(ExperimentSettings, kw_only=True):
     arms: Annotated[list[Arm], Meta(min_length=1, max_length=MOST_ROWS)]
 
 
-class SettingsChange(Record, kw_only=True):
+class SettingsChange(Record, frozen=True, kw_only=True):
     """Settings that are to be others; what is left out stays."""
 
     wait_time: Seconds | UnsetType = UNSET
@@ -138,7 +138,7 @@ class SettingsChange(Record, kw_only=True):
     exploration_floor: Share | UnsetType = UNSET
 
 
-class ExperimentView(Record, kw_only=True, omit_defaults=False):
+class ExperimentView(Record, frozen=True, kw_only=True, omit_defaults=False):
     """An experiment as it stands.
 
     Attributes:
@@ -172,20 +172,20 @@ class ExperimentView(Record, kw_only=True, omit_defaults=False):
     seq: int
 
 
-class EdgesChange(Record, kw_only=True):
+class EdgesChange(Record, frozen=True, kw_only=True):
     """Edges to be set; weight 0 takes one away."""
 
     edges: Annotated[list[Edge], Meta(max_length=MOST_ROWS)]
 
 
-class UsersChange(Record, kw_only=True):
+class UsersChange(Record, frozen=True, kw_only=True):
     """Users to be added, with their friends, and users to be removed, with what was learned from them."""
 
     add: Annotated[list[User], Meta(max_length=MOST_ROWS)] = []
     remove: Annotated[list[Id], Meta(max_length=1000)] = []
 
 
-class ArmsChange(Record, kw_only=True):
+class ArmsChange(Record, frozen=True, kw_only=True):
     """Arms to be added or given other features, to be retired, or to be shown again."""
 
     put: Annotated[list[Arm], Meta(max_length=MOST_ROWS)] = []
@@ -193,14 +193,14 @@ class ArmsChange(Record, kw_only=True):
     revive: Annotated[list[Id], Meta(max_length=MOST_ROWS)] = []
 
 
-class Changed(Record, kw_only=True, omit_defaults=False):
+class Changed(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What a change of graph or arms led to."""
 
     version: int
     seq: int
 
 
-class DecisionRequest(Record, kw_only=True):
+class DecisionRequest(Record, frozen=True, kw_only=True):
     """A decision to be made.
 
     Attributes:
@@ -225,7 +225,7 @@ class DecisionRequest(Record, kw_only=True):
     probabilities: bool = False
 
 
-class Place(Record, kw_only=True, omit_defaults=False):
+class Place(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A place of a slate."""
 
     arm: str
@@ -234,7 +234,7 @@ class Place(Record, kw_only=True, omit_defaults=False):
     std: float
 
 
-class DecisionAnswer(Record, kw_only=True, omit_defaults=False):
+class DecisionAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A decision that was made.
 
     Attributes:
@@ -260,7 +260,7 @@ class DecisionAnswer(Record, kw_only=True, omit_defaults=False):
     slate: list[Place] | UnsetType = UNSET
 
 
-class RewardRequest(Record, kw_only=True):
+class RewardRequest(Record, frozen=True, kw_only=True):
     """What came of a decision.
 
     Attributes:
@@ -276,7 +276,7 @@ class RewardRequest(Record, kw_only=True):
     place: Annotated[int, Meta(ge=1, le=MOST_PLACES)] = 1
 
 
-class RewardAnswer(Record, kw_only=True, omit_defaults=False):
+class RewardAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What became of a reward: learned, known already, too late to be learned, or kept until its decision comes."""
 
     event_id: str
@@ -284,7 +284,7 @@ class RewardAnswer(Record, kw_only=True, omit_defaults=False):
     seq: int
 
 
-class ActivationAnswer(Record, kw_only=True, omit_defaults=False):
+class ActivationAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What became of an activation: done, done before, or too late."""
 
     event_id: str

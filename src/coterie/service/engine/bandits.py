@@ -1,5 +1,6 @@
 """The bandit of an experiment: made from its settings, saved to bytes, loaded from them."""
 
+from collections import Counter
 from collections.abc import Sequence
 from math import inf
 from pathlib import Path
@@ -17,6 +18,19 @@ from coterie.product.inputs.arm_inputs import as_arm_pool
 from coterie.service.records import Arm, ExperimentSettings, Graph
 
 SOURCE = "the journal of the service"  # in errors of a replay
+
+
+def check_named_once(what: str, ids: Sequence[str]) -> None:
+    """Raises if an id is named twice.
+
+    Examples:
+        >>> check_named_once("users", ["ana", "bo", "ana"])
+        Traceback (most recent call last):
+        coterie.errors.DuplicateIdError: users 'ana' are named twice; ids are unique. Name each once.
+    """
+    if len(set(ids)) < len(ids):
+        twice = [each for each, times in Counter(ids).items() if times > 1]
+        raise DuplicateIdError(f"{what} {listed(twice)} are named twice", "ids are unique", "Name each once")
 
 
 def graph_of(given: Graph) -> UserGraph:
@@ -48,9 +62,7 @@ def arms_of(given: Sequence[Arm]) -> ArmPool:
         ('tea', 'ale')
     """
     ids = [arm.id for arm in given]
-    if len(set(ids)) < len(ids):
-        twice = sorted({arm for arm in ids if ids.count(arm) > 1})
-        raise DuplicateIdError(f"arms {listed(twice)} are named twice", "arm ids are unique", "Name each once")
+    check_named_once("arms", ids)
     bare = [arm.id for arm in given if arm.features is None]
     if not bare:
         return as_arm_pool({arm.id: arm.features for arm in given})

@@ -17,6 +17,7 @@ from coterie.service.records import (
     RewardStatus,
 )
 
+Scope: TypeAlias = Literal["decide", "reward", "read", "admin"]  # what a key may do
 Line: TypeAlias = dict[str, Any]  # of a bandit's journal
 
 
@@ -26,33 +27,33 @@ class Body(Struct, frozen=True, kw_only=True, omit_defaults=True, tag_field="kin
     changes: list[Line] = []
 
 
-class Opened(Body, kw_only=True):
+class Opened(Body, frozen=True, kw_only=True):
     """A process began to write; the versions that numbers may depend on."""
 
     versions: dict[str, str]
 
 
-class Created(Body, kw_only=True):
+class Created(Body, frozen=True, kw_only=True):
     """An experiment was made."""
 
     experiment: NewExperiment
 
 
-class Configured(Body, kw_only=True):
+class Configured(Body, frozen=True, kw_only=True):
     """Settings are others now."""
 
     settings: ExperimentSettings
 
 
-class Archived(Body, kw_only=True):
+class Archived(Body, frozen=True, kw_only=True):
     """An experiment takes no further decisions."""
 
 
-class Reset(Body, kw_only=True):
+class Reset(Body, frozen=True, kw_only=True):
     """An experiment forgot what it had learned; graph, arms and settings stayed."""
 
 
-class Changed(Body, kw_only=True):
+class Changed(Body, frozen=True, kw_only=True):
     """Users, edges or arms changed, or the posterior was brought up to date (upkeep).
 
     Attributes:
@@ -62,7 +63,7 @@ class Changed(Body, kw_only=True):
     part: Literal["graph", "arms", "upkeep"]
 
 
-class Decided(Body, kw_only=True):
+class Decided(Body, frozen=True, kw_only=True):
     """A decision was made.
 
     Attributes:
@@ -80,13 +81,13 @@ class Decided(Body, kw_only=True):
     deferred: bool = False
 
 
-class Activated(Body, kw_only=True):
+class Activated(Body, frozen=True, kw_only=True):
     """A deferred decision counts from now on; or would have, had it not been too late."""
 
     status: Literal["activated", "late"] = "activated"
 
 
-class Rewarded(Body, kw_only=True):
+class Rewarded(Body, frozen=True, kw_only=True):
     """A reward came.
 
     Attributes:
@@ -102,7 +103,7 @@ class Rewarded(Body, kw_only=True):
     may_reward: list[str] | None = None
 
 
-class Expired(Body, kw_only=True):
+class Expired(Body, frozen=True, kw_only=True):
     """Decisions waited too long, or there were too many.
 
     Attributes:
@@ -114,13 +115,13 @@ class Expired(Body, kw_only=True):
     value: float | UnsetType = UNSET
 
 
-class Unclaimed(Body, kw_only=True):
+class Unclaimed(Body, frozen=True, kw_only=True):
     """Rewards that were held for decisions that never came are held no longer."""
 
     ids: list[str]
 
 
-class KeyMade(Body, kw_only=True):
+class KeyMade(Body, frozen=True, kw_only=True):
     """A key was made; only its hash is known.
 
     Attributes:
@@ -133,12 +134,12 @@ class KeyMade(Body, kw_only=True):
 
     id: str
     hash: str
-    scopes: list[str]
+    scopes: list[Scope]
     experiments: list[str] | None = None
     replaces: str | None = None
 
 
-class KeyRevoked(Body, kw_only=True):
+class KeyRevoked(Body, frozen=True, kw_only=True):
     """A key is no good any more."""
 
     id: str

@@ -5,6 +5,7 @@ it means for the bandit is in the event's `changes`: made again by a replay, and
 """
 
 from collections.abc import Sequence
+from typing import Any
 
 from msgspec import UNSET
 
@@ -12,10 +13,12 @@ from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
 from coterie.product.files.recording import LineRecorder
 from coterie.product.files.replaying import Replay
+from coterie.product.inputs.arm_inputs import with_arms, without_arms
 from coterie.service.engine.bandits import (
     arms_of,
     bandit_as_bytes,
     bandit_of_bytes,
+    check_named_once,
     graph_of,
     new_bandit,
 )
@@ -32,7 +35,14 @@ from coterie.service.engine.events import (
     Rewarded,
 )
 from coterie.service.engine.pending import PendingDecision, PendingDecisions, PendingPlace
-from coterie.service.records import ArmsChange, DecisionRequest, ExperimentSettings, ExperimentView, NewExperiment
+from coterie.service.records import (
+    ArmsChange,
+    DecisionRequest,
+    ExperimentSettings,
+    ExperimentView,
+    NewExperiment,
+    UsersChange,
+)
 
 DECIDING = frozenset({"decide", "rank"})  # lines of a bandit that leave its posterior as it is
 
@@ -104,43 +114,52 @@ class Experiment:
 
     def decide(self, request: DecisionRequest) -> list[Decision]:
         """Returns the decision of each place that was asked for; on an error nothing has changed."""
-        given: list[str] | dict[str, object] | None = None
-        if request.candidates is not None:
-            named = request.candidates
-            bare = all(isinstance(each, str) for each in named)
-            ids = [each if isinstance(each, str) else each.id for each in named]
-            features = [None if isinstance(each, str) else each.features for each in named]
-            given = ids if bare or len(set(ids)) < len(ids) else dict(zip(ids, features, strict=True))
-        if request.exclude:
-            out = set(request.exclude)
-            retired = set(self.bandit.retired)
-            if given is None:
-                given = [arm for arm in self.bandit.arms.ids if arm not in out and arm not in retired]
-            elif isinstance(given, dict):
-                given = {arm: each for arm, each in given.items() if arm not in out}
-            else:
-                given = [arm for arm in given if arm not in out]
+        given = self._candidates(request)
         if request.k is not None:
             return list(self.bandit.rank(request.user, given, request.k, request.context))
         return [self.bandit.decide(request.user, given, request.context)]
 
+    def _candidates(self, request: DecisionRequest) -> list[Any] | dict[Any, Any] | None:
+        """Returns what a request is to be decided among, as the bandit takes it."""
+        out, given = set(request.exclude), request.candidates
+        if given is None:
+            out |= set(self.bandit.retired) if out else set()
+            return [arm for arm in self.bandit.arms.ids if arm not in out] if out else None
+        kept = [each for each in given if (each if isinstance(each, str) else each.id) not in out]
+        ids = [each if isinstance(each, str) else each.id for each in kept]
+        if all(isinstance(each, str) for each in kept) or len(set(ids)) < len(ids):
+            return ids
+        return {each: None if isinstance(arm, str) else arm.features for each, arm in zip(ids, kept, strict=True)}
+
     def change_arms(self, change: ArmsChange) -> None:
         """Adds arms or gives them other features, retires arms, and lets retired ones be shown again."""
-        known, bandit = self.bandit.arms.index, self.bandit
-        for arm in (*change.retire, *change.revive):
-            if arm not in {each.id for each in change.put}:
-                bandit.arms.index_of(arm)  # or raises, before anything has changed
-        put = [arms_of(change.put)] if change.put else []
+        bandit, known = self.bandit, self.bandit.arms.index
         new = [arm for arm in change.put if arm.id not in known]
         old = [arm for arm in change.put if arm.id in known]
+        after = with_arms(bandit.arms, arms_of(change.put)) if change.put else bandit.arms
+        for arm in (*change.retire, *change.revive):
+            after.index_of(arm)
+        without_arms(after.ids, {*bandit.retired, *change.retire} - {*change.revive})  # raises, as the lines above do
         if new:
             bandit.add_arms(arms_of(new))
-        if old and put[0].has_features:
+        if old and after.has_features:
             bandit.update_features(arms_of(old))
-        if change.retire:
-            bandit.retire_arms(change.retire)
         if change.revive:
             bandit.revive_arms(change.revive)
+        if change.retire:
+            bandit.retire_arms(change.retire)
+
+    def change_users(self, change: UsersChange) -> None:
+        """Adds users with their friends, and removes users with what was learned from them."""
+        check_named_once("users", [user.id for user in change.add])
+        new, gone = {user.id: user.friends for user in change.add}, list(dict.fromkeys(change.remove))
+        after = self.bandit.graph.add_users(new)[0] if new else self.bandit.graph
+        for user in gone:
+            after = after.remove_user(user)[0]  # raises, as the line above does, before the bandit has changed
+        if new:
+            self.bandit.add_users(new)
+        for user in gone:
+            self.bandit.remove_user(user)
 
     def make_again(self, changes: Sequence[Line]) -> None:
         """Makes the bandit's part of an event again, as in a replay."""
@@ -162,6 +181,7 @@ class Experiment:
             case Activated(status="activated"):
                 decision = self.pending.get(key)
                 assert decision is not None
+                decision.reward_ids -= {each.reward_id for each in decision.held}  # they come again, and count then
                 decision.is_active, decision.held = True, []
             case Rewarded():
                 self._apply_reward(body, key)

@@ -50,7 +50,7 @@ class PendingDecisions:
     Examples:
         >>> waiting = PendingDecisions()
         >>> for name, at in {"e0": 0.0, "e1": 5.0}.items():
-        ...     waiting.add(PendingDecision(event_id=name, first=0, made_at=at, is_active=True, places=[PendingPlace()]))
+        ...     waiting.add(PendingDecision(event_id=name, first=0, made_at=at, is_active=True, places=[]))
         >>> [each.event_id for each in waiting.due(before=1.0, most=10)]
         ['e0']
     """

@@ -1,0 +1,59 @@
+"""Answers of the engine, and what values it takes."""
+
+from msgspec import UNSET
+
+from coterie.errors import ParameterError, RewardError
+from coterie.errors.checks import checked_binary
+from coterie.product.decisions import Decision
+from coterie.service.records import DecisionAnswer, DecisionRequest, ExperimentSettings, Place
+
+
+def answer_of(
+    event_id: str, request: DecisionRequest, places: list[Decision], version: int, seq: int
+) -> DecisionAnswer:
+    """Returns the answer to a request, with the decision of each place."""
+    first, every = places[0], {}
+    if request.probabilities:
+        every = {str(arm): each.propensity for arm, each in first.candidates.items() if each.propensity is not None}
+    slate = [Place(arm=str(each.arm), propensity=each.propensity, mean=each.mean, std=each.std) for each in places]
+    return DecisionAnswer(
+        event_id=event_id,
+        arm=str(first.arm),
+        propensity=first.propensity,
+        mean=first.mean,
+        std=first.std,
+        model_version=version,
+        seq=seq,
+        probabilities=every if request.probabilities else UNSET,
+        slate=UNSET if request.k is None else slate,
+    )
+
+
+def check_place(place: int, n_places: int) -> None:
+    """Raises if a decision has no such place."""
+    if place > n_places:
+        what, rule = f"place {place} was rewarded", f"the decision has {n_places}"
+        raise RewardError(what, rule, "Leave it out, or name one of them")
+
+
+def check_reward(value: float, settings: ExperimentSettings) -> None:
+    """Raises if a reward is none of an experiment's."""
+    if settings.binary:
+        checked_binary(value)
+    if settings.reward_range is not None:
+        least, most = settings.reward_range
+        if not least <= value <= most:
+            rule = f"this experiment's rewards are from {least:g} to {most:g}"
+            raise RewardError(f"the reward is {value!r}", rule, "Pass such, or change reward_range")
+
+
+def check_settings(settings: ExperimentSettings) -> None:
+    """Raises if settings contradict each other."""
+    if settings.reward_range is not None and not settings.reward_range[0] < settings.reward_range[1]:
+        what = f"reward_range is {list(settings.reward_range)}"
+        raise ParameterError(what, "it is the least and the greatest reward", "Put the smaller first")
+    if settings.default_reward is not None:
+        check_reward(settings.default_reward, settings)
+    if settings.binary and settings.aggregation in ("sum", "mean"):
+        what, rule = f"aggregation is {settings.aggregation!r}", "binary rewards come to 0 or 1"
+        raise ParameterError(what, rule, "Use 'first', 'last' or 'max', or rewards that are not binary")
