@@ -150,6 +150,11 @@ class Engine:
         if experiment.has_lines:
             self.state.emit(Changed(part="upkeep", changes=experiment.taken_lines()), experiment.id)
 
+    def flush(self) -> None:
+        """Emits what readers made bandits do, such as taking a fit."""
+        for experiment in self.state.experiments.values():
+            self._flush(experiment)
+
     # Decisions
 
     def decide(self, experiment: str, request: DecisionRequest) -> tuple[DecisionAnswer, bool]:

@@ -121,7 +121,8 @@ class Experiment:
 
     def _candidates(self, request: DecisionRequest) -> list[Any] | dict[Any, Any] | None:
         """Returns what a request is to be decided among, as the bandit takes it."""
-        out, given = set(request.exclude), request.candidates
+        out: set[Any] = set(request.exclude)
+        given = request.candidates
         if given is None:
             out |= set(self.bandit.retired) if out else set()
             return [arm for arm in self.bandit.arms.ids if arm not in out] if out else None
