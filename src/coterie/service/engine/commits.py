@@ -10,7 +10,7 @@ from contextlib import suppress
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.failures import UnavailableError
 from coterie.service.engine.snapshots import snapshot_of
-from coterie.service.journal import Event, JournalBroken, JournalFull, ServiceJournal, Snapshot
+from coterie.service.journal import Event, JournalBrokenError, JournalFullError, ServiceJournal, Snapshot
 
 log = logging.getLogger(__name__)
 RETRIED_AFTER = 0.5  # seconds, for a batch that found no room
@@ -107,7 +107,7 @@ class Commits:
             return True
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._journal.append, batch)
-        except JournalFull as error:
+        except JournalFullError as error:
             if not self.is_full:
                 log.error("no room for the journal: %s", error)
             self.is_full = True
@@ -152,5 +152,5 @@ class Commits:
     def _put(self, snapshot: Snapshot) -> None:
         try:
             self._journal.put_snapshot(snapshot)
-        except (JournalFull, JournalBroken) as error:  # a longer replay, nothing else
+        except (JournalFullError, JournalBrokenError) as error:  # a longer replay, nothing else
             log.warning("no snapshot was written: %s", error)

@@ -2,11 +2,11 @@
 
 from coterie.service.journal.interface import (
     Event,
-    JournalBroken,
-    JournalFull,
+    JournalBrokenError,
+    JournalFullError,
     ServiceJournal,
     Snapshot,
 )
 from coterie.service.journal.memory import MemoryJournal
 
-__all__ = ["Event", "JournalBroken", "JournalFull", "MemoryJournal", "ServiceJournal", "Snapshot"]
+__all__ = ["Event", "JournalBrokenError", "JournalFullError", "MemoryJournal", "ServiceJournal", "Snapshot"]

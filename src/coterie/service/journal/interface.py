@@ -9,11 +9,11 @@ from typing import NamedTuple, Protocol
 from coterie.errors import CoterieError
 
 
-class JournalFull(CoterieError):
+class JournalFullError(CoterieError):
     """There is no room for a batch: nothing of it is kept, and it can be appended again when there is."""
 
 
-class JournalBroken(CoterieError):
+class JournalBrokenError(CoterieError):
     """The store failed in a way after which nobody knows what it holds: the process has to end, and start again."""
 
 
@@ -61,8 +61,8 @@ class ServiceJournal(Protocol):
         """Keeps a batch, all of it or nothing, durably when this returns.
 
         Raises:
-            JournalFull: Nothing was kept, and the same batch can be tried again.
-            JournalBroken: Nobody knows; the process has to end.
+            JournalFullError: Nothing was kept, and the same batch can be tried again.
+            JournalBrokenError: Nobody knows; the process has to end.
         """
         ...
 
@@ -78,7 +78,7 @@ class ServiceJournal(Protocol):
         """Keeps a snapshot, whole or not at all; older ones than the last few may go.
 
         Raises:
-            JournalFull: There is no room; the journal is as it was.
+            JournalFullError: There is no room; the journal is as it was.
         """
         ...
 
