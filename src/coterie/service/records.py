@@ -46,10 +46,15 @@ Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=10 * 366 * 86_400)]
 Share: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
 Aggregation: TypeAlias = Literal["first", "last", "sum", "mean", "max"]
 RewardStatus: TypeAlias = Literal["applied", "duplicate", "late", "held"]
+Scope: TypeAlias = Literal["decide", "reward", "read", "admin"]  # what a key may do
 
 
 class Record(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True):
-    """A record of the service."""
+    """A record that the service is given."""
+
+
+class Answer(Struct, frozen=True, kw_only=True):
+    """A record that the service gives; a newer one may hold more than an older client knows."""
 
 
 class Arm(Record, frozen=True, kw_only=True):
@@ -138,7 +143,7 @@ class SettingsChange(Record, frozen=True, kw_only=True):
     exploration_floor: Share | UnsetType = UNSET
 
 
-class ExperimentView(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ExperimentView(Answer, frozen=True, kw_only=True):
     """An experiment as it stands.
 
     Attributes:
@@ -193,7 +198,7 @@ class ArmsChange(Record, frozen=True, kw_only=True):
     revive: Annotated[list[Id], Meta(max_length=MOST_ROWS)] = []
 
 
-class Changed(Record, frozen=True, kw_only=True, omit_defaults=False):
+class Changed(Answer, frozen=True, kw_only=True):
     """What a change of graph or arms led to."""
 
     version: int
@@ -225,7 +230,7 @@ class DecisionRequest(Record, frozen=True, kw_only=True):
     probabilities: bool = False
 
 
-class Place(Record, frozen=True, kw_only=True, omit_defaults=False):
+class Place(Answer, frozen=True, kw_only=True):
     """A place of a slate."""
 
     arm: str
@@ -234,7 +239,7 @@ class Place(Record, frozen=True, kw_only=True, omit_defaults=False):
     std: float
 
 
-class DecisionAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
+class DecisionAnswer(Answer, frozen=True, kw_only=True):
     """A decision that was made.
 
     Attributes:
@@ -276,7 +281,7 @@ class RewardRequest(Record, frozen=True, kw_only=True):
     place: Annotated[int, Meta(ge=1, le=MOST_PLACES)] = 1
 
 
-class RewardAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
+class RewardAnswer(Answer, frozen=True, kw_only=True):
     """What became of a reward: learned, known already, too late to be learned, or kept until its decision comes."""
 
     event_id: str
@@ -284,7 +289,7 @@ class RewardAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
     seq: int
 
 
-class ActivationAnswer(Record, frozen=True, kw_only=True, omit_defaults=False):
+class ActivationAnswer(Answer, frozen=True, kw_only=True):
     """What became of an activation: done, done before, or too late."""
 
     event_id: str

@@ -26,7 +26,6 @@ from coterie.service.engine.events import (
     KeyRevoked,
     Reset,
     Rewarded,
-    Scope,
     Unclaimed,
 )
 from coterie.service.engine.experiment import Experiment
@@ -35,7 +34,6 @@ from coterie.service.engine.held import HeldReward
 from coterie.service.engine.keys import new_key
 from coterie.service.engine.pending import PendingDecision
 from coterie.service.engine.state import State
-from coterie.service.engine.time_ids import time_id
 from coterie.service.journal import ServiceJournal
 from coterie.service.records import (
     ActivationAnswer,
@@ -47,10 +45,12 @@ from coterie.service.records import (
     NewExperiment,
     RewardAnswer,
     RewardRequest,
+    Scope,
     SettingsChange,
     UsersChange,
 )
 from coterie.service.records import Changed as ChangedAnswer
+from coterie.service.time_ids import time_id
 
 MOST_EXPIRED = 200  # decisions that one event lets expire: no call waits for more
 

@@ -15,9 +15,9 @@ from coterie.service.records import (
     NewExperiment,
     RewardRequest,
     RewardStatus,
+    Scope,
 )
 
-Scope: TypeAlias = Literal["decide", "reward", "read", "admin"]  # what a key may do
 Line: TypeAlias = dict[str, Any]  # of a bandit's journal
 
 

@@ -5,8 +5,9 @@ import hmac
 import secrets
 from collections.abc import Iterator
 
-from coterie.service.engine.events import KeyMade, KeyRevoked, Scope
+from coterie.service.engine.events import KeyMade, KeyRevoked
 from coterie.service.engine.failures import NotThereError
+from coterie.service.records import Scope
 
 PREFIX = "ctr"
 
