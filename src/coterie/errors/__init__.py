@@ -151,7 +151,7 @@ class JournalError(CoterieError):
 
 
 class StoreError(CoterieError):
-    """A folder of results that is missing, finished, damaged or of another version."""
+    """A folder of results, or of a service, that is missing, finished, in use, damaged or of another version."""
 
 
 class ClusterError(CoterieError):

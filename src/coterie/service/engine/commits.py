@@ -10,7 +10,7 @@ from contextlib import suppress
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.failures import UnavailableError
 from coterie.service.engine.snapshots import snapshot_of
-from coterie.service.journal import Event, JournalBrokenError, JournalFullError, ServiceJournal, Snapshot
+from coterie.service.journal import Event, JournalFullError, ServiceJournal, Snapshot, SnapshotError
 
 log = logging.getLogger(__name__)
 RETRIED_AFTER = 0.5  # seconds, for a batch that found no room
@@ -152,5 +152,5 @@ class Commits:
     def _put(self, snapshot: Snapshot) -> None:
         try:
             self._journal.put_snapshot(snapshot)
-        except (JournalFullError, JournalBrokenError) as error:  # a longer replay, nothing else
+        except SnapshotError as error:  # a longer replay, nothing else
             log.warning("no snapshot was written: %s", error)

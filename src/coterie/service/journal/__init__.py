@@ -4,9 +4,22 @@ from coterie.service.journal.interface import (
     Event,
     JournalBrokenError,
     JournalFullError,
+    JournalOrderError,
     ServiceJournal,
     Snapshot,
+    SnapshotError,
 )
 from coterie.service.journal.memory import MemoryJournal
+from coterie.service.journal.sqlite import SqliteJournal
 
-__all__ = ["Event", "JournalBrokenError", "JournalFullError", "MemoryJournal", "ServiceJournal", "Snapshot"]
+__all__ = [
+    "Event",
+    "JournalBrokenError",
+    "JournalFullError",
+    "JournalOrderError",
+    "MemoryJournal",
+    "ServiceJournal",
+    "Snapshot",
+    "SnapshotError",
+    "SqliteJournal",
+]

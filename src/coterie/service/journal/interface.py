@@ -8,6 +8,8 @@ from typing import NamedTuple, Protocol
 
 from coterie.errors import CoterieError
 
+KEPT_SNAPSHOTS = 3  # the last ones; a damaged one costs a longer replay as long as an older one is there
+
 
 class JournalFullError(CoterieError):
     """There is no room for a batch: nothing of it is kept, and it can be appended again when there is."""
@@ -15,6 +17,14 @@ class JournalFullError(CoterieError):
 
 class JournalBrokenError(CoterieError):
     """The store failed in a way after which nobody knows what it holds: the process has to end, and start again."""
+
+
+class JournalOrderError(CoterieError, ValueError):
+    """A batch that does not follow the last event: nothing of it is kept."""
+
+
+class SnapshotError(CoterieError):
+    """A snapshot could not be written: the journal is as it was, and a replay takes longer."""
 
 
 class Event(NamedTuple):
@@ -63,6 +73,7 @@ class ServiceJournal(Protocol):
         Raises:
             JournalFullError: Nothing was kept, and the same batch can be tried again.
             JournalBrokenError: Nobody knows; the process has to end.
+            JournalOrderError: The numbers do not follow `last_seq` one by one; nothing was kept.
         """
         ...
 
@@ -78,7 +89,7 @@ class ServiceJournal(Protocol):
         """Keeps a snapshot, whole or not at all; older ones than the last few may go.
 
         Raises:
-            JournalFullError: There is no room; the journal is as it was.
+            SnapshotError: There is no room, or it cannot be written; the journal is as it was.
         """
         ...
 
@@ -94,3 +105,11 @@ class ServiceJournal(Protocol):
     def close(self) -> None:
         """Lets go of the store; can be repeated."""
         ...
+
+
+def check_order(events: Sequence[Event], *, after: int) -> None:
+    """Raises unless events have the numbers that follow `after`, one by one."""
+    for expected, event in enumerate(events, after + 1):
+        if event.seq != expected:
+            problem = f"an event has number {event.seq} where {expected} is due"
+            raise JournalOrderError(problem, "numbers have no gaps, and no two events share one", "Append in order")

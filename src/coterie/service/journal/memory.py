@@ -3,9 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from coterie.service.journal.interface import Event, Snapshot
-
-KEPT_SNAPSHOTS = 3
+from coterie.service.journal.interface import KEPT_SNAPSHOTS, Event, Snapshot, check_order
 
 
 class MemoryJournal:
@@ -32,6 +30,7 @@ class MemoryJournal:
 
     def append(self, events: Sequence[Event]) -> None:
         """Keeps a batch."""
+        check_order(events, after=self.last_seq)
         self._events.extend(events)
         for event in events:
             if event.key:
@@ -49,7 +48,8 @@ class MemoryJournal:
 
     def put_snapshot(self, snapshot: Snapshot) -> None:
         """Keeps a snapshot, and the last few before it."""
-        self._snapshots = [snapshot, *self._snapshots][:KEPT_SNAPSHOTS]
+        older = [each for each in self._snapshots if each.seq < snapshot.seq]
+        self._snapshots = [snapshot, *older][:KEPT_SNAPSHOTS]
 
     def snapshots(self) -> Iterator[Snapshot]:
         """Yields the snapshots, newest first."""
