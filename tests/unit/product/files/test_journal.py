@@ -418,6 +418,7 @@ def test_every_public_method_reads_or_is_journalled() -> None:
         "save",
         "load",
         "export",
+        "is_pending",
         "frozen",
         "restore",
     }
