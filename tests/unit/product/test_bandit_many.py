@@ -70,7 +70,7 @@ def test_many_rewards_are_one_line_of_the_journal_and_replayed(tmp_path: Path) -
     bandit.reward_many((each.id for each in decisions), np.array([1.0, 0.0, 0.5]))
     bandit.learn_many(iter(["ana", "bo"]), iter("ab"), (0.25, 0.75))
     bandit.add_user("dee", iter(["ana"]))
-    assert JournalLines(tmp_path / "journal").rewards() == {0: 1.0, 1: 0.0, 2: 0.5}
+    assert JournalLines(tmp_path / "journal").told().rewards == {0: 1.0, 1: 0.0, 2: 0.5}
     before = bandit.predict("dee")
     bandit._journal.close()  # type: ignore[union-attr]
     again = Bandit.load(tmp_path / "start", journal=tmp_path / "journal")

@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
-from math import isfinite
 from pathlib import Path
 from time import monotonic
 from typing import Any, TextIO
@@ -15,11 +14,10 @@ from coterie.errors import InputError, ParameterError, counted
 from coterie.logs.plain.reading import read_log
 from coterie.product.evaluation.estimators import ESTIMATORS
 from coterie.product.evaluation.evaluating import compare
-from coterie.product.evaluation.material import Material, material_of, material_of_journal
-from coterie.product.evaluation.report import Comparison, answer
+from coterie.product.evaluation.material import Material, check_long, material_of, material_of_journal
+from coterie.product.evaluation.report import Comparison, answer, known
 from coterie.product.evaluation.targets import N_DRAWS, Asked, Target
 
-FEWEST = 20  # decisions, of which half are learned
 SHARED = ("graph", "arms", "seed")
 
 
@@ -124,7 +122,7 @@ def run_evaluate(options: argparse.Namespace) -> int:
     targets, asked = [_target(*each) for each in options.policy], _asked(options)
     _check_new(options.out)
     found = _material(options)
-    _check_long(found)
+    check_long(found)
     print("\n".join(_opening(options.log, found)), end="\n\n", flush=True)
     answers = compare(found.logged, targets, graph=found.graph, arms=found.arms, asked=asked, progress=TextLines())
     print(answers)
@@ -166,15 +164,6 @@ def _check_new(out: Path | None) -> None:
         raise InputError(f"{str(out)!r} is there already", "nothing is overwritten", "Give another --out, or delete it")
     if out is not None and not out.parent.is_dir():
         raise InputError(f"there is no folder {str(out.parent)!r}", "--out is a file in a folder", "Make it first")
-
-
-def _check_long(found: Material) -> None:
-    if len(found.logged) < FEWEST:
-        problem, rule = (
-            f"the log has {counted(len(found.logged), 'decision')}",
-            f"fewer than {FEWEST} say nothing",
-        )
-        raise InputError(problem, rule, "Bring a longer log; hundreds are few")
 
 
 def _opening(path: Path, found: Material) -> Sequence[str]:
@@ -223,12 +212,4 @@ def as_json(found: Comparison, *, asked: Asked, targets: list[Target], about: di
     ]
     whole = about | {"asked": asdict(asked), "policies": policies, "by": found.by, "best": found.best}
     whole["gaps"] = [asdict(gap) for gap in found.gaps]
-    return json.dumps(_known(whole), indent=1) + "\n"
-
-
-def _known(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _known(each) for key, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_known(each) for each in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return json.dumps(known(whole), indent=1) + "\n"

@@ -25,6 +25,7 @@ from coterie.product.files.replaying import JournalLines
 from coterie.product.files.saving import load_bandit
 
 Kept: TypeAlias = Sequence[tuple[Decision, Mapping[Any, float]]]  # and the probability of each candidate
+FEWEST = 20  # decisions, of which half are learned
 MOST_INDICATORS = 2000  # arms that may have an indicator each: their features are a square
 MOST_CANDIDATES = 50_000_000  # about 5 GB while they are sorted and predicted
 
@@ -44,6 +45,13 @@ class Material:
     graph: UserGraph
     arms: ArmPool
     notes: tuple[str, ...] = ()
+
+
+def check_long(found: Material) -> None:
+    """Raises if there are too few decisions to judge by."""
+    if len(found.logged) < FEWEST:
+        what, rule = f"the log has {counted(len(found.logged), 'decision')}", f"fewer than {FEWEST} say nothing"
+        raise InputError(what, rule, "Bring a longer log; hundreds are few")
 
 
 def without_edges(graph: UserGraph) -> UserGraph:
@@ -193,18 +201,19 @@ def material_of_journal(snapshot: Path, journal: Path, *, graph: bool = True, co
         contexts: Whether to keep the contexts.
     """
     lines, clock = JournalLines(journal), Steady(lambda: inf, stands=True)
-    rewards, bandit = lines.rewards(), load_bandit(snapshot, clock=clock)
+    told, bandit = lines.told(), load_bandit(snapshot, clock=clock)
+    rewards = told.rewards
     made = [(each, _chances(each)) for some in lines.replayed(bandit, clock) for each in some if each.id in rewards]
     kept = [(each, chances) for each, chances in made if each.user in bandit.graph.index]
     if not kept:
         rule = "a policy is judged by decisions and what came of them"
         raise InputError(f"{str(journal)!r} has no rewarded decision since the snapshot", rule, "Use an earlier one")
     _check_pool(bandit, kept)
-    events = _events(bandit, kept, rewards, lines.ranked())
+    events = _events(bandit, kept, rewards, told.ranked)
     schema = bandit.context_schema
     if contexts and schema is not None and schema.fields:
-        given = lines.contexts()
-        events = replace(events, context=Contexts.of([given.get(each.id) for each, _ in kept], schema))
+        given = [told.contexts.get(each.id) for each, _ in kept]
+        events = replace(events, context=Contexts.of(given, schema))
     shares = np.array([share for _, chances in kept for share in chances.values()])
     people = bandit.graph if graph else without_edges(bandit.graph)
     notes = *_notes_of_journal(bandit, len(rewards), len(made), len(kept)), *_notes_of_slates(events)

@@ -2,7 +2,8 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from math import isnan
+from math import isfinite, isnan
+from typing import Any
 
 from coterie.errors import counted
 
@@ -186,3 +187,17 @@ def _ahead(gap: Gap) -> str:
     sure = "ahead of" if gap.low > 0 else "not clearly ahead of"
     ends = "" if isnan(gap.low) else f", {gap.low:+.4g} to {gap.high:+.4g}"
     return f"{sure} {gap.behind} ({gap.value:+.4g}{ends})"
+
+
+def known(value: Any) -> Any:
+    """Returns tables and lists as JSON takes them: a number that is not known is None.
+
+    Examples:
+        >>> known({"value": float("nan"), "ends": (0.0, float("inf"))})
+        {'value': None, 'ends': [0.0, None]}
+    """
+    if isinstance(value, dict):
+        return {key: known(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [known(each) for each in value]
+    return None if isinstance(value, float) and not isfinite(value) else value

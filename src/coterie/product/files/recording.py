@@ -185,6 +185,38 @@ class LineRecorder(Recorder):
         self.end = End(self.n_changes + 1, len(self._lines))
 
 
+class Told:
+    """What lines say of decisions, by number, without making any of them again.
+
+    Attributes:
+        rewards: What came of each, the last word of several.
+        contexts: In which each was made, for those that have one.
+        ranked: Slate and place of each that is of one: the id of the slate, and the place from 1.
+    """
+
+    def __init__(self) -> None:
+        self.rewards: dict[int, float] = {}
+        self.contexts: dict[int, Any] = {}
+        self.ranked: dict[int, tuple[int, int]] = {}
+
+    def add(self, line: Mapping[str, Any]) -> None:
+        """Takes a line into account; they come in order."""
+        given, first, gave = line.get("with", {}), line.get("decisions", 0), len(line.get("gave", ()))
+        match line.get("call"):
+            case "reward":
+                self.rewards[given["decision"]] = given["reward"]
+            case "reward_many":
+                self.rewards |= zip(given["decisions"], given["rewards"], strict=True)
+            case "decide_many" if given.get("contexts") is not None:
+                self.contexts |= enumerate(read(given["contexts"]), start=first)
+            case "decide" | "rank" if given.get("context") is not None:
+                self.contexts |= dict.fromkeys(range(first, first + gave), read(given["context"]))
+            case _:
+                pass
+        if line.get("call") == "rank":
+            self.ranked |= {first + place: (first, place + 1) for place in range(gave)}
+
+
 def versions() -> dict[str, str]:
     """Returns the versions that a decision's last bit may depend on."""
     return {"coterie": VERSION, "numpy": np.__version__, "scipy": scipy.__version__}

@@ -13,7 +13,7 @@ from coterie.product.bandit import Bandit
 from coterie.product.changes import CHANGES
 from coterie.product.decisions import Decision
 from coterie.product.files.journal import FORMAT, Journal
-from coterie.product.files.recording import End, Recorder, Steady, decisions_in, read, recorded, versions
+from coterie.product.files.recording import End, Recorder, Steady, Told, decisions_in, read, recorded, versions
 from coterie.product.files.saving import load_bandit
 
 ROUNDING = 1e-6  # numbers that differ by less are the same: engine 'exact' may round otherwise after loading
@@ -188,34 +188,12 @@ class JournalLines:
         if self.n_changes < start:
             raise self._apart(f"the snapshot was saved after change {start}, and the journal holds {self.n_changes}")
 
-    def rewards(self) -> dict[int, float]:
-        """Returns what came of each decision, the last word of several."""
-        found: dict[int, float] = {}
+    def told(self) -> Told:
+        """Returns what the lines say of decisions, without making any of them again."""
+        found = Told()
         for line in self._parsed():
-            given = line.get("with", {})
-            if line.get("call") == "reward":
-                found[given["decision"]] = given["reward"]
-            elif line.get("call") == "reward_many":
-                found |= zip(given["decisions"], given["rewards"], strict=True)
+            found.add(line)
         return found
-
-    def contexts(self) -> dict[int, Any]:
-        """Returns the context in which each decision was made, for those that have one."""
-        found: dict[int, Any] = {}
-        for line in self._parsed():
-            given, first = line.get("with", {}), line.get("decisions", 0)
-            context = read(given.get("context"))
-            if line.get("call") == "decide_many" and given.get("contexts") is not None:
-                found |= enumerate(read(given["contexts"]), start=first)
-            elif context is not None:
-                found |= dict.fromkeys(range(first, first + len(line.get("gave", ()))), context)
-        return found
-
-    def ranked(self) -> dict[int, tuple[int, int]]:
-        """Returns slate and place of each decision that is of one: the id of the slate, and the place from 1."""
-        lines = (line for line in self._parsed() if line.get("call") == "rank")
-        firsts = ((line["decisions"], len(line.get("gave", ()))) for line in lines)
-        return {first + place: (first, place + 1) for first, k in firsts for place in range(k)}
 
     def _start(self, mark: list[Any] | None) -> int:
         """Returns the first change after a bandit was saved with this mark."""

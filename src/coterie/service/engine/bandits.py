@@ -41,15 +41,7 @@ def graph_of(given: Graph) -> UserGraph:
         >>> graph_of(Graph(users=["cy"], edges=[Edge(user="ana", other="bo")])).users
         ('cy', 'ana', 'bo')
     """
-    twice = (
-        {user for user in given.users if given.users.count(user) > 1}
-        if len(set(given.users)) < len(given.users)
-        else ()
-    )
-    if twice:
-        raise DuplicateIdError(
-            f"users {listed(sorted(twice))} are named twice", "user ids are unique", "Name each once"
-        )
+    check_named_once("users", given.users)
     users = dict.fromkeys(given.users) | dict.fromkeys(end for edge in given.edges for end in (edge.user, edge.other))
     return UserGraph.from_edges([(edge.user, edge.other, edge.weight) for edge in given.edges], users=list(users))
 

@@ -87,7 +87,8 @@ class Experiment:
 
     def taken_lines(self) -> list[Line]:
         """Returns the lines that the bandit has recorded since they were last taken."""
-        return [] if self._recorder is None else self._recorder.take()
+        with self.bandit._lock:  # a reader in another thread may make it record one
+            return [] if self._recorder is None else self._recorder.take()
 
     @property
     def has_lines(self) -> bool:

@@ -43,10 +43,11 @@ class State:
     """All experiments, keys and held rewards.
 
     Args:
-        journal: What happened so far; it is read here, and others append to it what `take_batch` gives.
+        journal: It is read here, and others append to it what `take_batch` gives.
         clock: The time of events.
 
     Attributes:
+        journal: What happened so far.
         seq: The number of the last event.
         at: When it happened.
         experiments: By id.
@@ -56,7 +57,7 @@ class State:
     """
 
     def __init__(self, journal: ServiceJournal, clock: ServiceClock) -> None:
-        self._journal, self._clock = journal, clock
+        self.journal, self._clock = journal, clock
         self.seq, self.at = 0, 0.0
         self.experiments: dict[str, Experiment] = {}
         self.keys, self.held = Keys(), HeldRewards()
@@ -144,7 +145,7 @@ class State:
         """Returns a decision as it was logged; none if it was not made."""
         if event_id in self._recent:
             return self._recent[event_id]
-        for event in self._journal.find(event_id):
+        for event in self.journal.find(event_id):
             if event.kind == "decided":
                 body = decode(event.body)
                 assert isinstance(body, Decided)
@@ -153,7 +154,7 @@ class State:
 
     def has_reward(self, event_id: str, reward_id: str) -> bool:
         """Returns whether the journal has a reward of a decision."""
-        bodies = (decode(event.body) for event in self._journal.find(event_id) if event.kind == "rewarded")
+        bodies = (decode(event.body) for event in self.journal.find(event_id) if event.kind == "rewarded")
         return any(isinstance(body, Rewarded) and body.reward.reward_id == reward_id for body in bodies)
 
 
