@@ -1,0 +1,12 @@
+"""All routes: the app has no others."""
+
+from coterie.service.app.requests.calls import Route
+from coterie.service.app.routes import decisions, events, experiments, health, keys
+
+ROUTES: tuple[Route, ...] = (
+    *experiments.ROUTES,
+    *decisions.ROUTES,
+    *events.ROUTES,
+    *keys.ROUTES,
+    *health.ROUTES,
+)
