@@ -1,0 +1,1 @@
+"""Rewards gathered and sent together."""

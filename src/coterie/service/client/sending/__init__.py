@@ -1,0 +1,1 @@
+"""Where requests go, what an answer or none means, and when to try again."""
