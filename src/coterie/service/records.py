@@ -184,7 +184,10 @@ class EdgesChange(Record, frozen=True, kw_only=True):
 
 
 class UsersChange(Record, frozen=True, kw_only=True):
-    """Users to be added, with their friends, and users to be removed, with what was learned from them."""
+    """Users to be added, with their friends, and users to be removed, with what was learned from them.
+
+    One who is there already stays, and is joined to the friends that are named.
+    """
 
     add: Annotated[list[User], Meta(max_length=MOST_ROWS)] = []
     remove: Annotated[list[Id], Meta(max_length=1000)] = []

@@ -79,6 +79,7 @@ class Methods:
     graph_report = Method(reading.graph_report)
     export = Method(reading.export)
     evaluations = Method(reading.evaluations)
+    metrics = Method(reading.metrics)
     log_page = Method(reading.log_page)
     keys = Method(reading.keys)
     make_key = Method(reading.make_key)

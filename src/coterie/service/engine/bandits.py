@@ -15,7 +15,7 @@ from coterie.product.files.recording import Steady
 from coterie.product.files.replaying import Replay
 from coterie.product.files.saving import load_bandit
 from coterie.product.inputs.arm_inputs import as_arm_pool
-from coterie.service.records import Arm, ExperimentSettings, Graph
+from coterie.service.records import Arm, ExperimentSettings, Graph, User
 
 SOURCE = "the journal of the service"  # in errors of a replay
 
@@ -44,6 +44,20 @@ def graph_of(given: Graph) -> UserGraph:
     check_named_once("users", given.users)
     users = dict.fromkeys(given.users) | dict.fromkeys(end for edge in given.edges for end in (edge.user, edge.other))
     return UserGraph.from_edges([(edge.user, edge.other, edge.weight) for edge in given.edges], users=list(users))
+
+
+def edges_of(users: Sequence[User]) -> list[tuple[str, str, float]]:
+    """Returns the edges of users to their friends, each once.
+
+    Examples:
+        >>> edges_of([User(id="ana", friends={"bo": 0.5}), User(id="bo", friends=["cy"]), User(id="dee")])
+        [('ana', 'bo', 0.5), ('bo', 'cy', 1.0)]
+    """
+    found: dict[frozenset[str], tuple[str, str, float]] = {}
+    for user in users:
+        friends = user.friends if isinstance(user.friends, dict) else dict.fromkeys(user.friends or (), 1.0)
+        found |= {frozenset((user.id, friend)): (user.id, friend, weight) for friend, weight in friends.items()}
+    return list(found.values())
 
 
 def arms_of(given: Sequence[Arm]) -> ArmPool:

@@ -19,6 +19,7 @@ from coterie.service.engine.bandits import (
     bandit_as_bytes,
     bandit_of_bytes,
     check_named_once,
+    edges_of,
     graph_of,
     new_bandit,
 )
@@ -152,14 +153,23 @@ class Experiment:
             bandit.retire_arms(change.retire)
 
     def change_users(self, change: UsersChange) -> None:
-        """Adds users with their friends, and removes users with what was learned from them."""
+        """Adds users with their friends, and removes users with what was learned from them.
+
+        One who is there already stays as they are, and is joined to the friends that are named: to add users again
+        changes nothing.
+        """
         check_named_once("users", [user.id for user in change.add])
-        new, gone = {user.id: user.friends for user in change.add}, list(dict.fromkeys(change.remove))
-        after = self.bandit.graph.add_users(new)[0] if new else self.bandit.graph
+        graph, gone = self.bandit.graph, list(dict.fromkeys(change.remove))
+        new = {user.id: user.friends for user in change.add if user.id not in graph}
+        joined = edges_of([user for user in change.add if user.id in graph])
+        after = graph.add_users(new)[0] if new else graph
+        after = after.set_edges(joined)[0] if joined else after
         for user in gone:
-            after = after.remove_user(user)[0]  # raises, as the line above does, before the bandit has changed
+            after = after.remove_user(user)[0]  # raises, as the lines above do, before the bandit has changed
         if new:
             self.bandit.add_users(new)
+        if joined:
+            self.bandit.connect_many(joined)
         for user in gone:
             self.bandit.remove_user(user)
 

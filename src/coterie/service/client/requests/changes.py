@@ -101,13 +101,11 @@ def _in_batches(
     rows: Iterable[T],
     body: Callable[[list[T]], Struct],
     progress: Callable[[int], None] | None = None,
-    *,
-    is_repeatable: bool = True,
 ) -> Steps[Changed]:
     """Makes a change batch by batch, and returns what the last one led to."""
     done, changed = 0, Changed(version=0, seq=0)
     for batch in [*batches(rows, MOST_AT_ONCE)] or [[]]:
-        changed = yield from sent(Changed, "PATCH", body(batch), *path, is_repeatable=is_repeatable)
+        changed = yield from sent(Changed, "PATCH", body(batch), *path)
         done += len(batch)
         if progress is not None:
             progress(done)
@@ -139,7 +137,7 @@ def add_users(
 ) -> Plan[Changed]:
     """Adds users, with friends where a `User` names them, many in batches; returns the last change."""
     path = ("v1", "experiments", experiment, "users")
-    return _in_batches(path, as_users(users), lambda batch: UsersChange(add=batch), progress, is_repeatable=False)
+    return _in_batches(path, as_users(users), lambda batch: UsersChange(add=batch), progress)
 
 
 def remove_users(experiment: str, users: Iterable[str]) -> Steps[Changed]:

@@ -49,11 +49,18 @@ def export(experiment: str) -> Plan[bytes]:
     return Call(method="GET", path=path_of("v1", "experiments", experiment, "export"), decode=bytes)
 
 
-def evaluations(experiment: str, policies: Iterable[str], **options: str | float) -> Plan[dict[str, Any]]:
+def evaluations(experiment: str, policies: Iterable[str], **options: str | float | bool) -> Plan[dict[str, Any]]:
     """Returns what other policies would have earned, by the experiment's own log; options are those of the route."""
-    params = {"policies": ",".join(policies)} | {name: str(value) for name, value in options.items()}
+    params = {"policies": ",".join(policies)} | {
+        name: encode(value).decode().strip('"') for name, value in options.items()
+    }
     path = path_of("v1", "experiments", experiment, "evaluations")
     return Call(method="GET", path=path, params=params, decode=as_any)
+
+
+def metrics() -> Plan[str]:
+    """Returns the counts of the service, in the text format of Prometheus."""
+    return Call(method="GET", path=path_of("metrics"), decode=lambda content: content.decode())
 
 
 def log_page(experiment: str, from_seq: int, limit: int) -> Plan[list[dict[str, Any]]]:

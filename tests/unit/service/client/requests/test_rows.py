@@ -6,7 +6,7 @@ from msgspec.json import decode
 
 from coterie.errors import ParameterError
 from coterie.service.client.requests.call import Call, encode
-from coterie.service.client.requests.changes import MOST_AT_ONCE, add_users, put_arms, set_edges
+from coterie.service.client.requests.changes import MOST_AT_ONCE, add_users, put_arms, remove_users, set_edges
 from coterie.service.client.requests.events import decide_many, reward_many
 from coterie.service.client.requests.rows import as_arms, as_candidates, as_edge, batches
 from coterie.service.envelopes import DecisionResults, EventReward, RewardResults
@@ -56,8 +56,9 @@ def test_many_edges_are_sent_in_batches() -> None:
     assert told == [MOST_AT_ONCE, 2 * MOST_AT_ONCE, n]
 
 
-def test_users_are_not_added_twice_but_arms_can_be_put_twice() -> None:
-    assert not next(iter(add_users("drinks", ["dee"]))).is_repeatable
+def test_what_is_removed_twice_is_refused_but_users_and_arms_can_be_put_twice() -> None:
+    assert not next(iter(remove_users("drinks", ["dee"]))).is_repeatable
+    assert next(iter(add_users("drinks", ["dee"]))).is_repeatable
     assert next(iter(put_arms("drinks", ["tea"]))).is_repeatable
 
 
