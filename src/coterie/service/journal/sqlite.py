@@ -154,8 +154,10 @@ class SqliteJournal:
 
         They are read some at a time: no reader, however slow, keeps the write-ahead log from being emptied.
         """
-        following = from_seq
+        following = max(from_seq, 1)
         while page := self._page(following, experiment):
+            if experiment is None and page[-1].seq - following + 1 != len(page):
+                raise _unreadable(f"an event after number {following - 1} is missing")
             yield from page
             following = page[-1].seq + 1
 
@@ -183,9 +185,7 @@ class SqliteJournal:
                 finally:
                     cursor.close()
         except apsw.Error as error:
-            rule = "every event that was acknowledged can be read"
-            problem = f"the journal cannot be read: {error}"
-            raise JournalBrokenError(problem, rule, "Mend the disk, and start the process again") from error
+            raise _unreadable(str(error)) from error
 
     # Snapshots
 
@@ -225,6 +225,11 @@ def _may_pass(error: apsw.Error) -> bool:
     if isinstance(error, apsw.FullError | apsw.BusyError | apsw.LockedError):
         return True
     return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
+
+
+def _unreadable(why: str) -> JournalBrokenError:
+    rule = "every event that was acknowledged can be read"
+    return JournalBrokenError(f"the journal cannot be read: {why}", rule, "Mend the disk, or go back to a copy of it")
 
 
 def _folder_at(path: Path) -> Path:
