@@ -12,12 +12,13 @@ from litestar.exceptions import HTTPException
 from litestar.handlers import HTTPRouteHandler
 from litestar.types import ASGIApp
 
+from coterie.service.app.description.document import documents
 from coterie.service.app.requests.answers import SAFE
 from coterie.service.app.requests.calls import Route, Service
 from coterie.service.app.requests.endpoint import Endpoint
 from coterie.service.app.requests.failures import RequestError, failure_of
 from coterie.service.app.requests.limits import Limits
-from coterie.service.app.requests.notes import Notes
+from coterie.service.app.requests.metrics import Metrics
 from coterie.service.app.routes.table import ROUTES
 from coterie.service.app.settings import ServiceSettings, checked
 from coterie.service.engine.running import RunningEngine
@@ -37,8 +38,10 @@ def create_app(
         when_ready: Awaited once the replay is done.
     """
     settings = checked(settings or ServiceSettings())
-    service = Service(running=running, settings=settings, limits=Limits(settings), routes=ROUTES)
-    notes = Notes(log_requests=settings.log_requests)
+    limits = Limits(settings)
+    service = Service(
+        running=running, settings=settings, limits=limits, metrics=Metrics(running, limits), documents=documents(ROUTES)
+    )
 
     @asynccontextmanager
     async def lifespan(_: Litestar) -> AsyncIterator[None]:
@@ -46,11 +49,12 @@ def create_app(
         try:
             yield
         finally:
+            service.close()
             await running.stop()
             await asyncio.gather(starting, return_exceptions=True)
 
     return Litestar(
-        route_handlers=[_handler(Endpoint(service, route, notes), route) for route in ROUTES],
+        route_handlers=[_handler(Endpoint(service, route), route) for route in ROUTES],
         lifespan=[lifespan],
         openapi_config=None,
         logging_config=None,

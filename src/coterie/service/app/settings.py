@@ -27,6 +27,7 @@ class ServiceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         header_seconds: How long the head of a request may take.
         body_seconds: How long a body may take.
         request_seconds: How long a request may take in all.
+        read_seconds: How long a long read may take, with its wait for others.
         keep_alive_seconds: How long a connection may be idle.
         shutdown_seconds: How long requests in work may take when the service stops.
         rate_per_key: Requests a second that one key may make; none means any number.
@@ -49,6 +50,7 @@ class ServiceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     header_seconds: Time = 10.0
     body_seconds: Time = 10.0
     request_seconds: Time = 30.0
+    read_seconds: Time = 300.0
     keep_alive_seconds: Annotated[int, Meta(ge=1, le=3600)] = 30
     shutdown_seconds: Annotated[int, Meta(ge=1, le=3600)] = 10
     rate_per_key: Annotated[float, Meta(gt=0, le=1e9)] | None = None

@@ -61,6 +61,8 @@ class Experiment:
         graph_version: How often the graph was changed.
         arms_version: How often the arms were changed.
         model_version: How often the posterior was changed.
+        n_fits: Fits of hyperparameters that were taken since this was made or loaded.
+        n_refused_fits: Fits that failed since then.
         n_changes: Lines of the bandit's journal since it was made or reset.
         pending: The decisions whose rewards count.
     """
@@ -70,6 +72,7 @@ class Experiment:
         self.bandit, self._replay = bandit
         self.is_archived = False
         self.graph_version = self.arms_version = self.model_version = self.n_changes = 0
+        self.n_fits = self.n_refused_fits = 0
         self.pending = PendingDecisions()
         self._recorder: LineRecorder | None = None
 
@@ -182,6 +185,8 @@ class Experiment:
         """Takes an event into account: all but what its changes mean for the bandit."""
         self.n_changes += len(body.changes)
         self.model_version += sum(line["call"] not in DECIDING for line in body.changes)
+        self.n_fits += sum(line["call"] == "_take_fit" for line in body.changes)
+        self.n_refused_fits += sum(line.get("refused", 0) for line in body.changes)
         match body:
             case Decided():
                 n_places = 1 if body.answer.slate is UNSET else len(body.answer.slate)

@@ -33,6 +33,8 @@ class Answer(NamedTuple):
     @property
     def start(self) -> dict[str, Any]:
         """The first message of ASGI."""
+        if self.status == 204:
+            return {"type": "http.response.start", "status": 204, "headers": [*SAFE, *self.headers]}
         size = str(len(self.body)).encode()
         headers = [(b"content-type", self.media_type), (b"content-length", size), *SAFE, *self.headers]
         return {"type": "http.response.start", "status": self.status, "headers": headers}

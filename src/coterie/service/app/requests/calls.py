@@ -2,13 +2,16 @@
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 from coterie.service.app.requests.answers import Answer
 from coterie.service.app.requests.bodies import BodyType
-from coterie.service.app.requests.failures import RequestError
+from coterie.service.app.requests.failures import RETRY_AFTER, RequestError
 from coterie.service.app.requests.limits import Limits
+from coterie.service.app.requests.metrics import Metrics
 from coterie.service.app.settings import ServiceSettings
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.events import KeyMade
@@ -95,26 +98,31 @@ class Service:
         running: The engine.
         settings: How the service runs.
         limits: What is in work.
-        routes: All routes.
+        metrics: What is counted.
         documents: Bytes that are made once, such as the description of the routes.
     """
 
     running: RunningEngine
     settings: ServiceSettings
     limits: Limits
-    routes: tuple[Route, ...]
-    documents: dict[str, bytes] = field(default_factory=dict)
-    _long_reads: asyncio.Lock = field(default_factory=asyncio.Lock)
-    _n_waiting: int = 0
+    metrics: Metrics
+    documents: dict[str, bytes]
+    _reader: ThreadPoolExecutor = field(default_factory=partial(ThreadPoolExecutor, 1, "coterie-reader"))
+    _n_reads: int = 0
 
     async def read(self, work: Callable[[], Answer]) -> Answer:
         """Returns what a long read gives, made in a thread, one at a time."""
-        if self._n_waiting >= self.settings.most_reads_waiting:
-            rule = f"at most {self.settings.most_reads_waiting} long reads wait"
-            raise RequestError(503, "busy", f"{self._n_waiting} reads wait", rule, "Ask again later")
-        self._n_waiting += 1
-        try:
-            async with self._long_reads:
-                return await asyncio.to_thread(work)
-        finally:
-            self._n_waiting -= 1
+        if self._n_reads > self.settings.most_reads_waiting:
+            what, rule = f"{self._n_reads - 1} reads wait", f"at most {self.settings.most_reads_waiting} do"
+            raise RequestError(503, "busy", what, rule, "Ask again later", headers=(RETRY_AFTER,))
+        self._n_reads += 1
+        reading = self._reader.submit(work)
+        reading.add_done_callback(self._count_read)  # when it ends, which may be after its caller has gone
+        return await asyncio.wrap_future(reading)
+
+    def _count_read(self, _: Future[Answer]) -> None:
+        self._n_reads -= 1
+
+    def close(self) -> None:
+        """Ends the thread, without waiting for what it does."""
+        self._reader.shutdown(wait=False, cancel_futures=True)

@@ -8,25 +8,16 @@ from coterie.service.app.requests.calls import Call, Route
 log = logging.getLogger("coterie.service.requests")
 
 
-class Notes:
-    """Counts and logs requests.
-
-    Args:
-        log_requests: Whether there is a line in the log for each request.
-    """
-
-    def __init__(self, *, log_requests: bool) -> None:
-        self._log_requests = log_requests
-
-    def take(self, route: Route, status: int, seconds: float, call: Call) -> None:
-        """Counts a request, and logs it."""
-        if self._log_requests:
-            line = {
-                "method": route.method,
-                "route": route.path,
-                "status": status,
-                "ms": round(seconds * 1000, 3),
-                "key": "" if call.key is None else call.key.id,
-                "experiment": call.experiment,
-            }
-            log.info("%s", encode(line).decode())
+def note(route: Route, status: int, seconds: float, call: Call) -> None:
+    """Counts a request, and logs it where that is wanted."""
+    call.service.metrics.request(route.method, route.path, status, seconds)
+    if call.service.settings.log_requests and log.isEnabledFor(logging.INFO):
+        line = {
+            "method": route.method,
+            "route": route.path,
+            "status": status,
+            "ms": round(seconds * 1000, 3),
+            "key": "" if call.key is None else call.key.id,
+            "experiment": call.experiment,
+        }
+        log.info("%s", encode(line).decode())

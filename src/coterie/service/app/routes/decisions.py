@@ -13,6 +13,7 @@ from coterie.service.records import DecisionAnswer, DecisionRequest
 def decide(call: Call) -> Answer:
     """Makes a decision; a repeat of an event id with the same body gets what was logged."""
     answer, is_new = call.engine.decide(call.params["experiment"], call.given)
+    call.service.metrics.decision(is_new=is_new)
     return answer_of(answer, 201 if is_new else 200)
 
 
@@ -26,6 +27,7 @@ def decide_many(call: Call) -> Answer:
 def _result(call: Call, request: DecisionRequest) -> DecisionResult:
     try:
         answer, is_new = call.engine.decide(call.params["experiment"], request)
+        call.service.metrics.decision(is_new=is_new)
         return DecisionResult(status=201 if is_new else 200, decision=answer)
     except CoterieError as error:
         failure = failure_of(error)

@@ -29,7 +29,9 @@ def give(call: Call, event_id: str, reward: RewardRequest) -> RewardAnswer:
     """Learns a reward, if the key may give it."""
     check_event(call, event_id)
     assert call.key is not None
-    return call.engine.reward(event_id, reward, call.key.experiments)
+    answer = call.engine.reward(event_id, reward, call.key.experiments)
+    call.service.metrics.reward(answer.status)
+    return answer
 
 
 def reward(call: Call) -> Answer:

@@ -1,10 +1,11 @@
 """Experiments: made, listed, changed, archived, reset; their users, edges and arms."""
 
+from coterie.errors import ParameterError
 from coterie.service.app.requests.answers import Answer, answer_of
 from coterie.service.app.requests.bodies import BodyType
 from coterie.service.app.requests.calls import Call, Handler, Method, Route
 from coterie.service.engine.keys import may
-from coterie.service.envelopes import Experiments
+from coterie.service.envelopes import AllArms, AllUsers, Experiments
 from coterie.service.records import (
     Arm,
     ArmsChange,
@@ -18,6 +19,7 @@ from coterie.service.records import (
     UsersChange,
 )
 
+MOST_REMOVED = 1000
 HERE = "/v1/experiments/{experiment}"
 
 
@@ -71,6 +73,28 @@ def change_users(call: Call) -> Answer:
     """Adds users with their friends, and removes users with what was learned from them."""
     change = UsersChange(add=call.given) if isinstance(call.given, list) else call.given
     return answer_of(call.engine.change_users(call.params["experiment"], change))
+
+
+def replace_users(call: Call) -> Answer:
+    """Sets the whole list of users, with their friends; those that it does not name are removed."""
+    users = call.given if isinstance(call.given, list) else call.given.users
+    there, named = call.engine.state.get(call.params["experiment"]).bandit.graph, {user.id for user in users}
+    gone = [str(user) for user in there.users if user not in named]
+    if len(gone) > MOST_REMOVED:
+        rule = f"at most {MOST_REMOVED} are removed at once"
+        raise ParameterError(f"{len(gone)} users are not named", rule, "Remove some with PATCH first")
+    change = UsersChange(add=users, remove=gone)
+    return answer_of(call.engine.change_users(call.params["experiment"], change))
+
+
+def replace_arms(call: Call) -> Answer:
+    """Sets the whole list of arms: those that it does not name are retired, retired ones that it names are not."""
+    arms = call.given if isinstance(call.given, list) else call.given.arms
+    there, named = call.engine.state.get(call.params["experiment"]).bandit, {arm.id for arm in arms}
+    retire = [str(arm) for arm in there.arms.ids if arm not in named and arm not in there.retired]
+    revive = [str(arm) for arm in there.retired if arm in named]
+    change = ArmsChange(put=arms, retire=retire, revive=revive)
+    return answer_of(call.engine.change_arms(call.params["experiment"], change))
 
 
 def change_arms(call: Call) -> Answer:
@@ -137,5 +161,7 @@ ROUTES = (
     _change("PATCH", "graph/edges", set_edges, BodyType(EdgesChange, Edge)),
     _change("PUT", "graph/edges", replace_edges, BodyType(EdgesChange, Edge)),
     _change("PATCH", "users", change_users, BodyType(UsersChange, User)),
+    _change("PUT", "users", replace_users, BodyType(AllUsers, User)),
+    _change("PUT", "arms", replace_arms, BodyType(AllArms, Arm)),
     _change("PATCH", "arms", change_arms, BodyType(ArmsChange, Arm)),
 )

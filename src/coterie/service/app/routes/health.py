@@ -1,11 +1,14 @@
-"""Whether the service lives, and whether it is ready."""
+"""Whether the service lives, whether it is ready, and how it is described."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from coterie.service.app.description.page import POLICY
 from coterie.service.app.requests.answers import Answer, answer_of
 from coterie.service.app.requests.calls import Call, Route
+
+HTML = b"text/html; charset=utf-8"
 
 
 class Live(Struct, frozen=True, kw_only=True):
@@ -31,7 +34,19 @@ def ready(call: Call) -> Answer:
     return answer_of(Ready(seq=call.engine.state.seq))
 
 
+def openapi(call: Call) -> Answer:
+    """Describes the routes, for programs."""
+    return Answer(200, call.service.documents["openapi"])
+
+
+def docs(call: Call) -> Answer:
+    """Describes the routes, for people."""
+    return Answer(200, call.service.documents["docs"], HTML, headers=((b"content-security-policy", POLICY.encode()),))
+
+
 ROUTES = (
     Route(method="GET", path="/livez", scope=None, handler=live, answer={200: Live}),
     Route(method="GET", path="/readyz", scope=None, handler=ready, answer={200: Ready}),
+    Route(method="GET", path="/openapi.json", scope=None, handler=openapi, answer={200: dict[str, Any]}),
+    Route(method="GET", path="/docs", scope=None, handler=docs, answer={200: HTML}),
 )
