@@ -62,18 +62,25 @@ class DiesOnce:
 
     def update(self, user, arm, reward): pass
 """
-TAKES_TIME = """\
+STAYS = """\
 import time
 from pathlib import Path
 from types import SimpleNamespace
 from uuid import uuid4
 
-class TakesTime:
-    def __init__(self, *, graph, arms, seed, folder=""):
-        (Path(folder) / uuid4().hex).touch()
+class Stays:  # on the node that is to be lost; those on others wait until it is there
+    def __init__(self, *, graph, arms, seed, folder="", node=""):
+        import ray
+        (Path(folder) / "begun" / uuid4().hex).touch()
+        there = Path(folder) / "there"
+        if ray.is_initialized() and ray.get_runtime_context().get_node_id() == node:
+            there.touch()
+            time.sleep(600)
+        deadline = time.monotonic() + 120
+        while not there.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
 
     def select(self, user, candidates):
-        time.sleep(0.02)
         return SimpleNamespace(arm=candidates[0])
 
     def update(self, user, arm, reward): pass
@@ -258,23 +265,22 @@ def test_when_no_node_is_left_the_study_ends_and_units_under_way_are_dropped(
 def test_a_node_that_is_lost_costs_its_units_which_are_done_again(
     cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "marks").mkdir()
-    (tmp_path / "takes_time.py").write_text(TAKES_TIME)
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "stays.py").write_text(STAYS)
     monkeypatch.syspath_prepend(str(tmp_path))
-    slow = {"policy": "takes_time:TakesTime", "folder": str(tmp_path / "marks")}
-    given = study_from({"trials": 8, "worlds": [WORLD], "policies": [slow]})
     leaving = cluster.add_node(num_cpus=1, object_store_memory=STORE)
+    staying = {"policy": "stays:Stays", "folder": str(tmp_path), "node": leaving.node_id}
+    given = study_from({"trials": 8, "worlds": [WORLD], "policies": [staying]})
     done: list[Unit] = []
 
     def lose(unit: Unit, *_: object) -> None:
         done.append(unit)
-        if len(done) == 3:
-            time.sleep(0.2)  # so every node is at a unit
+        if len(done) == 1:
             cluster.remove_node(leaving, allow_graceful=False)
 
     run_study(given, tmp_path / "ray", place=RayCluster(), on_unit=lose)
     assert len(done) == len(set(done)) == 8
-    assert len(list((tmp_path / "marks").iterdir())) == 9  # the one under way there was begun twice
+    assert len(list((tmp_path / "begun").iterdir())) == 9  # the one under way there was begun twice
     run_study(given, tmp_path / "processes", place=Processes(2))
     assert contents(tmp_path / "ray") == contents(tmp_path / "processes")
 
