@@ -133,14 +133,15 @@ def run_all(users: Sequence[int], path: Path = RUNS) -> list[Found]:
 
 def section(found: Sequence[Found]) -> str:
     """Returns the table."""
-    head = "| graph | users | parts | cut by | edges cut | largest halo / part | largest part, MB | steps | MB a step |"
+    columns = ("graph", "users", "parts", "cut by", "edges cut", "largest part / mean", "largest halo / mean part")
+    head = f"| {' | '.join((*columns, 'largest part, MB', 'steps', 'MB a step'))} |"
     rows = [
-        f"| {c.family} | {c.users:,} | {c.parts} | {c.method} | {each.cut:.1%} | {each.halo:.2f} | "
-        f"{each.megabytes:.0f} | {each.steps} | {each.sent:.2f} |"
+        f"| {c.family} | {c.users:,} | {c.parts} | {c.method} | {each.cut:.1%} | {each.largest:.2f} | "
+        f"{each.halo:.2f} | {each.megabytes:.0f} | {each.steps} | {each.sent:.2f} |"
         for each in found
         for c in [each.case]
     ]
-    return "\n".join([head, "|---" * 9 + "|", *rows]) + "\n"
+    return "\n".join([head, "|---" * 10 + "|", *rows]) + "\n"
 
 
 def replace_section(page: Path, begin: str, end: str, text: str) -> None:
