@@ -19,7 +19,7 @@ from coterie.policies.factory.registry import summary
 from coterie.product.bandit_checks import REWARDS
 from coterie.product.bulk.fit_command import add_fit, run_fit
 from coterie.product.bulk.score_command import add_score, run_score
-from coterie.product.cluster.places import add_place
+from coterie.product.cluster.places import add_place, usable_cores
 from coterie.product.evaluation.evaluate_command import add_evaluate, run_evaluate
 from coterie.product.project import init_project, shell
 from coterie.runs import console, studies
@@ -138,7 +138,7 @@ def _add_reproduce(commands: Commands) -> None:
 
 def _add_running(command: argparse.ArgumentParser) -> None:
     jobs = "processes, or CPUs of a Ray that is started here (default: all cores)"
-    command.add_argument("--jobs", type=positive, default=console.usable_cores(), help=jobs)
+    command.add_argument("--jobs", type=positive, default=usable_cores(), help=jobs)
     add_place(command)
     command.add_argument("--quick", action="store_true", help="few rounds and trials: to see that it works")
     command.add_argument("--resume", action="store_true", help="go on with what --out holds of this study")

@@ -1,6 +1,5 @@
 """Studies on the terminal: progress with an estimate, the tables, and where the report lies."""
 
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -10,6 +9,7 @@ from time import monotonic
 from typing import Any
 
 from coterie.errors.extras import require_extra
+from coterie.product.cluster.places import usable_cores
 from coterie.runs.report.page import report_of, write_report
 from coterie.runs.report.regret import unfinished
 from coterie.runs.report.tables import TextTable, comparison, for_terminal
@@ -18,11 +18,6 @@ from coterie.runs.runner import OnUnit, Place, Processes, run_study
 from coterie.runs.store import Store, Unit
 from coterie.runs.studies import find_study
 from coterie.runs.study import Study
-
-
-def usable_cores() -> int:
-    """Returns the number of cores that this process may use."""
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def run_demo(*, out: Path, seed: int = 0, quick: bool = False) -> Path:

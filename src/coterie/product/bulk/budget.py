@@ -28,6 +28,7 @@ A_HELD_ROW = 120  # of those that are sorted by pairs at once
 A_READ_ROW = 250  # of a batch
 A_SCORE = 48  # of a user and an arm
 LOADED = 2.5  # bytes in memory for a byte of a saved bandit, the ids of users included
+PART_USER, PART_EDGE, PART_WEIGHT, PART_PAIR = 100, 40, 70, 60  # of a process that holds a part of the graph
 FEWEST_ROWS, FEWEST_WAITING, FEWEST_SCORES = 2**12, 2**16, 2**16
 
 UNITS = {"": 1, "b": 1, "kb": 10**3, "mb": 10**6, "gb": 10**9, "tb": 10**12}
@@ -83,6 +84,12 @@ class FitSizes:
         solve = {"weights": A_WEIGHT * self.n_users * self.n_features if self.is_solved else 0, "pairs": pairs}
         read = {"rows": A_READ_ROW * reading.rows, "pairs": A_HELD_ROW * self.held(reading.waiting)}
         return always | max(solve, read, key=lambda part: sum(part.values()))
+
+    def in_a_part(self, n_parts: int) -> int:
+        """Returns the bytes of a process that holds one of so many parts of the graph, all about as large."""
+        weights = self.n_users * self.n_features
+        whole = PART_USER * self.n_users + PART_EDGE * self.n_edges + PART_WEIGHT * weights + PART_PAIR * self.n_pairs
+        return BASE + whole // n_parts
 
 
 def fit_reading(sizes: FitSizes, limit: int | None) -> Reading:

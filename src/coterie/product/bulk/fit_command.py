@@ -1,7 +1,6 @@
 """`coterie fit`: a bandit from files of events, a graph and arms, within a memory limit."""
 
 import argparse
-import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -21,7 +20,7 @@ from coterie.product.bulk.fitting import POLICIES, Fit, FitSettings, bandit_of, 
 from coterie.product.bulk.out_file import STOPPED, check_out
 from coterie.product.bulk.progress import ProgressLines, SolveLines
 from coterie.product.bulk.sources import EventPart, IdRows, event_parts, n_rows_of
-from coterie.product.cluster.places import add_place, check_place
+from coterie.product.cluster.places import add_place, check_place, usable_cores
 
 ABOUT = (
     "Learns files of events at once and saves a bandit. Events are read in batches and combined by pairs of user and "
@@ -100,8 +99,9 @@ def _fit(options: argparse.Namespace) -> None:
     n_rows = n_rows_of(parts)
     lines.tell(f"reading {options.graph.name} and {options.arms.name}", "", "", 0.0)
     graph, arms = read_world(options)
-    reading = fit_reading(sizes_of(settings, graph, arms, n_rows), limit)
-    with _work(options, graph, arms, lines) as work:
+    sizes = sizes_of(settings, graph, arms, n_rows)
+    reading = fit_reading(sizes, limit)
+    with _work(options, graph, arms, lines, sizes) as work:
         columns = work.columns(parts, reading)
         pairs = len(columns["users"])
         print(
@@ -151,7 +151,9 @@ class _Here:
 
 
 @contextmanager
-def _work(options: argparse.Namespace, graph: UserGraph, arms: ArmPool, lines: ProgressLines) -> Iterator[Any]:
+def _work(
+    options: argparse.Namespace, graph: UserGraph, arms: ArmPool, lines: ProgressLines, sizes: FitSizes
+) -> Iterator[Any]:
     """Gives who does the work."""
     if options.on != "ray":
         yield _Here(graph, arms, lines)
@@ -160,8 +162,8 @@ def _work(options: argparse.Namespace, graph: UserGraph, arms: ArmPool, lines: P
     from coterie.product.cluster.ray_fit import RayFit
 
     lines.tell("connecting to Ray", "", "", 0.0)
-    with connected(options.address, jobs=options.parts or len(os.sched_getaffinity(0))):
-        yield RayFit(graph, arms, options.parts, lines)
+    with connected(options.address, jobs=options.parts or usable_cores()):
+        yield RayFit(graph, arms, options.parts, lines, sizes)
 
 
 def _check_parts(options: argparse.Namespace, settings: FitSettings) -> None:

@@ -55,7 +55,7 @@ def _start(jobs: int) -> None:
         ray.init(address="local", num_cpus=jobs, include_dashboard=False, **QUIET)
     except (OSError, RuntimeError, ValueError) as error:
         remedy = "Mend that, name a cluster that runs (--address), or leave out --on ray"
-        raise ClusterError(f"Ray cannot be started: {_in_short(error)}", "it runs on this machine", remedy) from None
+        raise ClusterError(f"Ray cannot be started: {in_short(error)}", "it runs on this machine", remedy) from None
 
 
 def _join(address: str) -> None:
@@ -65,7 +65,7 @@ def _join(address: str) -> None:
     try:
         ray.init(address=address, **QUIET)
     except (OSError, RuntimeError, ValueError) as error:
-        raise _no_cluster(address, _in_short(error)) from None
+        raise _no_cluster(address, in_short(error)) from None
 
 
 def _knock(address: str) -> None:
@@ -81,7 +81,7 @@ def _knock(address: str) -> None:
     except subprocess.TimeoutExpired:
         raise _no_cluster(address, f"no answer in {ANSWERED_WITHIN:.0f} s") from None
     if asked.returncode:
-        raise _no_cluster(address, _in_short(asked.stderr))
+        raise _no_cluster(address, in_short(asked.stderr))
 
 
 def _no_cluster(address: str, why: str) -> ClusterError:
@@ -91,7 +91,7 @@ def _no_cluster(address: str, why: str) -> ClusterError:
     )
 
 
-def _in_short(error: object) -> str:
+def in_short(error: object) -> str:
     """Returns the last line of an error that says something, without a stop."""
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return lines[-1].rstrip(".") if lines else type(error).__name__
@@ -134,7 +134,7 @@ def _answer(name: str, number: str, task: Any) -> Versions | None:
     except RayError as error:
         if number not in [node["NodeID"] for node in nodes()]:
             return None
-        problem = f"node {name} does not do its first task: {_in_short(error)}"
+        problem = f"node {name} does not do its first task: {in_short(error)}"
         raise ClusterError(problem, "every node does units", "Mend or remove that node") from None
     return answer
 

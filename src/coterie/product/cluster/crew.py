@@ -1,19 +1,22 @@
 """The parts of a graph as actors of Ray: each holds its users' rows, and what one needs of another goes straight there.
 
-After each step a part gives its weights away, as an object of the driver's. When a process or a node is lost, another
-takes the part with these, and the solve goes on from there: what is lost is that part's last step. The weights are
-copied to the driver's node every so many steps, so that they outlive the node they were made on.
+After each step a part gives its weights to the driver, which needs them at the end anyway. When a process or a node is
+lost, another takes the part with these, and the solve goes on from there: what is lost is that part's last step.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
+import numpy as np
+
 from coterie.contracts import Array
 from coterie.errors import ClusterError
 from coterie.models.engines.sparse.parted.cutting import PartGraph
-from coterie.models.engines.sparse.parted.part import Part
+from coterie.models.engines.sparse.parted.part import Part, Report
 from coterie.models.engines.sparse.parted.solve import PartLost, routed
+from coterie.product.bulk.budget import in_bytes
+from coterie.product.cluster.connection import in_short
 
 LOSSES = 10  # how often parts may be lost before the solve stops
 STARTED_WITHIN = 120.0  # seconds, for a part to have a process
@@ -28,7 +31,15 @@ class RayCrew:
         features: Of all arms.
         noise_var: The noise variance of the rewards.
         inner_steps: As for `Part`.
-        copy_every: After how many steps weights are copied to this node.
+        memory: Bytes that each part has reserved on its node; 0 for none.
+
+    Attributes:
+        n_parts: How many parts there are.
+        bytes_sent: What went between parts, so far.
+        bytes_given: What parts gave to the driver: their weights, after each step.
+        losses: How often parts were lost.
+        weights: Of all users, after the last step.
+        largest_part: Bytes that the largest part holds.
     """
 
     def __init__(
@@ -39,20 +50,19 @@ class RayCrew:
         noise_var: float,
         *,
         inner_steps: int = 0,
-        copy_every: int = 5,
+        memory: int = 0,
     ) -> None:
         import ray
 
-        self.n_parts, self.bytes_sent, self.losses = len(graphs), 0, 0
-        self._graphs, self._rows, self._copy_every = graphs, rows, copy_every
+        self.n_parts, self.bytes_sent, self.bytes_given, self.losses = len(graphs), 0, 0, 0
+        self._graphs, self._rows, self._memory = graphs, rows, memory
         self._settings = ray.put((features, noise_var, inner_steps))
         self._put = [ray.put(graph) for graph in graphs]
-        self._weights: list[Any] = [None] * self.n_parts  # references to what each part had after its last step
-        self._copied: list[Any] = [None] * self.n_parts  # those of them that this node has
-        self._steps, width = 0, features.shape[1]
+        width = features.shape[1]
+        self.weights = np.zeros((sum(len(graph.users) for graph in graphs), width))
         self._a_vector = 8 * width * sum(graph.halo_size for graph in graphs)
         self._actors = [self._actor(part) for part in range(self.n_parts)]
-        self._await(self._actors)
+        self.largest_part = max(self._await(self._actors))
 
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Calls a method of every part; raises `PartLost` once the parts that are gone have others in their place."""
@@ -70,10 +80,6 @@ class RayCrew:
         self.bytes_sent += self._a_vector if sender != "null_sent" else 0
         return self.each(receiver, routed(sent, self._graphs))
 
-    def weights(self) -> list[Array]:
-        """Returns the weights of each part's users."""
-        return self._results([actor.solution.remote() for actor in self._actors])
-
     def end(self) -> None:
         """Ends the actors."""
         import ray
@@ -83,23 +89,18 @@ class RayCrew:
                 ray.kill(actor)
 
     def _step(self, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
-        import ray
+        calls = [actor.step.remote(*given) for actor, given in zip(self._actors, arguments, strict=True)]
+        results = self._results(calls)
+        for graph, (_, weights) in zip(self._graphs, results, strict=True):
+            self.weights[graph.users] = weights
+        self.bytes_given += self.weights.nbytes
+        return [report for report, _ in results]
 
-        steps = [actor.step.options(num_returns=2) for actor in self._actors]
-        pairs = [step.remote(*given) for step, given in zip(steps, arguments, strict=True)]
-        reports = self._results([report for report, _ in pairs])
-        self._weights = [weights for _, weights in pairs]
-        self._steps += 1
-        if self._steps % self._copy_every == 0:
-            ray.wait(self._weights, num_returns=self.n_parts, fetch_local=True)
-            self._copied = self._weights
-        return reports
-
-    def _actor(self, part: int, weights: Any = None) -> Any:
+    def _actor(self, part: int, weights: Array | None = None) -> Any:
         import ray
 
         given = self._put[part], self._rows[part], self._settings, weights
-        return ray.remote(PartActor).options(num_cpus=1).remote(*given)
+        return ray.remote(PartActor).options(num_cpus=1, memory=self._memory or None).remote(*given)
 
     def _results(self, calls: Sequence[Any]) -> list[Any]:
         import ray
@@ -125,36 +126,27 @@ class RayCrew:
         fresh = []
         for part, actor in enumerate(self._actors):
             try:
-                ray.get(actor.ping.remote())
+                ray.get(actor.size.remote())
             except RayActorError:
-                fresh.append(self._actor(part, self._kept(part)))
+                fresh.append(self._actor(part, self.weights[self._graphs[part].users]))
                 self._actors[part] = fresh[-1]
         self._await(fresh)
 
-    def _await(self, actors: Sequence[Any]) -> None:
-        """Waits until parts have their processes, or raises."""
+    def _await(self, actors: Sequence[Any]) -> list[int]:
+        """Waits until parts have their processes, and returns the bytes that each holds; raises if one has none."""
         import ray
-        from ray.exceptions import GetTimeoutError, RayActorError
+        from ray.exceptions import GetTimeoutError, RayError
 
+        memory = f" and {in_bytes(self._memory)} of its memory" if self._memory else ""
         try:
-            ray.get([actor.ping.remote() for actor in actors], timeout=STARTED_WITHIN)
+            return list(ray.get([actor.size.remote() for actor in actors], timeout=STARTED_WITHIN))
         except GetTimeoutError:
             what = f"a part has no process after {STARTED_WITHIN:.0f} s"
-            rule = f"each of {self.n_parts} parts has a CPU of the cluster to itself"
-            raise ClusterError(what, rule, "Add a node, wait until CPUs are free, or ask for fewer --parts") from None
-        except RayActorError as error:
-            what, rule = f"a part's process ended as it began: {error}", "it holds the rows of its users"
+            rule = f"each of {self.n_parts} parts has a CPU of the cluster{memory} to itself"
+            raise ClusterError(what, rule, "Add a node, wait until others are done, or ask for fewer --parts") from None
+        except RayError as error:
+            what, rule = f"a part's process ended as it began: {in_short(error)}", "it holds the rows of its users"
             raise ClusterError(what, rule, "Give nodes more memory, or ask for more --parts") from None
-
-    def _kept(self, part: int) -> Any:
-        """Returns the weights to go on from: the last that can be had; none where a part had made no step."""
-        import ray
-
-        for weights in (self._weights[part], self._copied[part]):
-            with suppress(Exception):  # it was on the node that is gone
-                if weights is not None:
-                    return ray.put(ray.get(weights, timeout=STARTED_WITHIN))
-        return None
 
 
 class PartActor:
@@ -170,7 +162,6 @@ class PartActor:
     def __init__(
         self, graph: PartGraph, rows: dict[str, Any], settings: tuple[Array, float, int], weights: Array | None
     ) -> None:
-        import numpy as np
         from threadpoolctl import threadpool_limits
 
         threadpool_limits(1)
@@ -182,8 +173,9 @@ class PartActor:
             held, own | {"users": places}, np.array(features), noise_var, inner_steps=inner_steps, weights=weights
         )
 
-    def ping(self) -> None:
-        """Answers."""
+    def size(self) -> int:
+        """Returns the bytes that it holds."""
+        return self._part.size()
 
     def call(self, method: str, *arguments: Any) -> Any:
         """Calls a method of the part."""
@@ -194,11 +186,6 @@ class PartActor:
         out = getattr(self._part, method)(*arguments)
         return out if len(out) > 1 else out[0] if out else None
 
-    def step(self, length: float) -> Any:
-        """Makes a step; returns the report, and the weights as an object of their own."""
-        report = self._part.step(length)
-        return report, self._part.weights
-
-    def solution(self) -> Array:
-        """Returns the weights."""
-        return self._part.weights
+    def step(self, length: float) -> tuple[Report, Array]:
+        """Makes a step; returns the report and the weights."""
+        return self._part.step(length), self._part.weights

@@ -1,6 +1,7 @@
 """Where long work is done: in this machine's processes, or on Ray; and whether that can be."""
 
 import argparse
+import os
 import re
 
 from coterie.errors import SettingError, listed
@@ -16,6 +17,11 @@ def add_place(command: argparse.ArgumentParser) -> None:
     command.add_argument("--on", choices=PLACES, default=PLACES[0], help=f"{on} (default: %(default)s)")
     address = "with --on ray: a cluster that runs, auto or HOST:PORT (default: start Ray here, and end it)"
     command.add_argument("--address", help=address)
+
+
+def usable_cores() -> int:
+    """Returns the number of cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def check_place(on: str, address: str | None) -> None:

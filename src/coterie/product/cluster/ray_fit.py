@@ -7,8 +7,6 @@ machine. The others read the events, and each holds the rows of its part.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from coterie.contracts import Array, Index
 from coterie.errors import ClusterError
 from coterie.graphs import UserGraph
@@ -16,10 +14,10 @@ from coterie.graphs.parts import cut_graph, cut_share
 from coterie.kernels import ArmPool
 from coterie.models.base import SolveProgress
 from coterie.models.engines.sparse.model import SparseModel
-from coterie.models.engines.sparse.parted.cutting import PartGraph, cut_kernel
+from coterie.models.engines.sparse.parted.cutting import cut_kernel
 from coterie.models.engines.sparse.parted.solve import Solved, solve_parted
 from coterie.product.bandit import Bandit
-from coterie.product.bulk.budget import Reading
+from coterie.product.bulk.budget import FitSizes, Reading, in_bytes
 from coterie.product.bulk.collapse import Columns, merge_columns
 from coterie.product.bulk.progress import ProgressLines
 from coterie.product.bulk.sources import EventPart, IdRows, n_rows_of
@@ -36,6 +34,7 @@ class Traffic(NamedTuple):
         cut: The share of the edges that was cut.
         shuffled: Bytes of the shuffle.
         solved: How the solve went.
+        given: Bytes of weights that parts gave to the driver.
         largest_part: Bytes that the largest part holds.
     """
 
@@ -43,14 +42,16 @@ class Traffic(NamedTuple):
     cut: float
     shuffled: int
     solved: Solved
+    given: int
     largest_part: int
 
     def __str__(self) -> str:
-        steps = max(self.solved.steps, 1)
+        steps, sent = max(self.solved.steps, 1), self.solved.bytes_sent / 1e6
         lost = f", {self.solved.restarts} times after a part was lost" if self.solved.restarts else ""
         return (
             f"{self.n_parts} parts, {self.cut:.1%} of the edges cut; {self.shuffled / 1e6:.1f} MB shuffled, "
-            f"{self.solved.bytes_sent / 1e6 / steps:.2f} MB sent in each of {self.solved.steps} steps{lost}; "
+            f"{sent / steps:.2f} MB sent between parts in each of {self.solved.steps} steps{lost}, "
+            f"{self.given / 1e6 / steps:.2f} MB of weights to the driver; "
             f"the largest part holds {self.largest_part / 1e6:.0f} MB"
         )
 
@@ -63,6 +64,7 @@ class RayFit:
         arms: The pool.
         n_parts: Into how many parts the graph is cut; none given means one for each CPU of the cluster.
         lines: Where progress goes.
+        sizes: What the memory of a part depends on, which is then reserved for it.
 
     Attributes:
         n_steps: Of the solve.
@@ -70,16 +72,20 @@ class RayFit:
     """
 
     def __init__(
-        self, graph: UserGraph, arms: ArmPool, n_parts: int | None = None, lines: ProgressLines | None = None
+        self,
+        graph: UserGraph,
+        arms: ArmPool,
+        n_parts: int | None = None,
+        lines: ProgressLines | None = None,
+        sizes: FitSizes | None = None,
     ) -> None:
         self._graph, self._arms, self._lines = graph, arms, lines or ProgressLines()
         self.n_steps = 0
         self.traffic: Traffic | None = None
-        cpus = sum(int(node["Resources"]["CPU"]) for node in nodes())
-        self.n_parts = min(n_parts or cpus, graph.n_users)
-        if self.n_parts > cpus:
-            what, rule = f"{self.n_parts} parts are asked for", f"each has a CPU, and the cluster has {cpus}"
-            raise ClusterError(what, rule, f"Ask for at most {cpus}, or add nodes")
+        room = [(int(node["Resources"]["CPU"]), node["Resources"].get("memory", 0)) for node in nodes()]
+        self.n_parts = min(n_parts or sum(cpus for cpus, _ in room), graph.n_users)
+        self._memory = 0 if sizes is None else sizes.in_a_part(self.n_parts)
+        check_room(self.n_parts, self._memory, room)
         self._labels: Index = cut_graph(graph, self.n_parts)
         self._shuffled: Shuffled | None = None
 
@@ -109,21 +115,39 @@ class RayFit:
         model = Bandit(graph=self._graph, arms=self._arms, **options)._learned.policy.model
         assert isinstance(model, SparseModel)  # the only engine of options that are solved
         graphs = cut_kernel(model.kernel, self._labels, self.n_parts)
-        crew = RayCrew(graphs, self._shuffled.references, model.kernel.features, model.noise_var)
+        crew = RayCrew(graphs, self._shuffled.references, model.kernel.features, model.noise_var, memory=self._memory)
         try:
             if on_crew is not None:
                 on_crew(crew)
             solved = solve_parted(crew, model.solve_threshold, progress=progress)
-            weights, held = self._gathered(graphs, crew.weights()), crew.each("size", [()] * self.n_parts)
         finally:
             crew.end()
-        cut = cut_share(self._graph, self._labels)
-        self.n_steps, self.traffic = solved.steps, Traffic(self.n_parts, cut, self._shuffled.sent, solved, max(held))
+        cut, sent = cut_share(self._graph, self._labels), self._shuffled.sent
+        self.n_steps = solved.steps
+        self.traffic = Traffic(self.n_parts, cut, sent, solved, crew.bytes_given, crew.largest_part)
         print(self.traffic, flush=True)
-        return weights
+        return crew.weights
 
-    def _gathered(self, graphs: Sequence[PartGraph], weights: Sequence[Array]) -> Array:
-        out = np.empty((self._graph.n_users, weights[0].shape[1]))
-        for graph, mine in zip(graphs, weights, strict=True):
-            out[graph.users] = mine
-        return out
+
+def check_room(n_parts: int, needed: int, room: Sequence[tuple[int, float]]) -> None:
+    """Raises if parts have no room on the nodes.
+
+    Args:
+        n_parts: How many parts.
+        needed: Bytes of each.
+        room: The CPUs and the bytes of memory of each node.
+
+    Examples:
+        >>> check_room(3, 8 * 10**9, [(2, 16e9), (4, 4e9)])
+        Traceback (most recent call last):
+        coterie.errors.ClusterError: 3 parts of 8.0 GB each are asked for; nodes have room for 2 of them. ...
+    """
+    cpus = sum(here for here, _ in room)
+    if n_parts > cpus:
+        what, rule = f"{n_parts} parts are asked for", f"each has a CPU, and the cluster has {cpus}"
+        raise ClusterError(what, rule, f"Ask for at most {cpus}, or add nodes")
+    fitting = sum(min(here, int(memory // needed)) if needed else here for here, memory in room)
+    if n_parts > fitting:
+        what = f"{n_parts} parts of {in_bytes(needed)} each are asked for"
+        rule = f"nodes have room for {fitting} of them"
+        raise ClusterError(what, rule, "Add nodes and ask for more --parts, or use nodes with more memory")

@@ -17,6 +17,7 @@ from coterie.models.engines.sparse.reward_table import COLUMNS
 from coterie.product.bulk.budget import Reading
 from coterie.product.bulk.collapse import Columns, combine_parts, merge_columns
 from coterie.product.bulk.sources import EventPart, IdRows, split_parts
+from coterie.product.cluster.connection import in_short
 
 ROWS_A_PIECE = 2_000_000  # at most, as far as row groups allow
 PART, MARK = "part", "\x1f"  # a column, and what an error's words stand between
@@ -129,8 +130,7 @@ def _cause(error: BaseException) -> CoterieError:
     if told:
         name, *words = json.loads(told[0])
         return cast(CoterieError, getattr(errors, name)(*words))
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    problem = f"reading events on the cluster failed: {lines[-1].rstrip('.') if lines else type(error).__name__}"
+    problem = f"reading events on the cluster failed: {in_short(error)}"
     return ClusterError(problem, "every node can read the files of events", "Put them where all nodes see them")
 
 

@@ -136,11 +136,11 @@ def solve_parted(
         progress: Called with the number of each step, and the residual over what is asked for.
         most_steps: How many steps are made at most.
     """
-    space = coarse_space(crew) if coarse is None else coarse
-    steps = restarts = 0
+    space, steps, restarts = coarse, 0, 0
     level, before = np.inf, crew.bytes_sent
     while True:
         try:
+            space = coarse_space(crew) if space is None else space
             for level in _steps(crew, space, most_steps - steps):
                 if progress is not None:
                     progress(steps, level / threshold)

@@ -124,7 +124,7 @@ class Losing(LocalCrew):
     def each(self, method: str, arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         out = super().each(method, arguments)
         self.calls += 1
-        if self.calls in (9, 22):
+        if self.calls in (2, 9, 22):  # the first while the coarse space is made
             lost = self._parts[1]
             lost.weights[:] = self.kept[1]
             for vector in (lost._residual, lost._image, lost._ready, lost._extended):
@@ -139,7 +139,7 @@ def test_a_part_that_is_lost_costs_its_last_step() -> None:
     case = Case(60, 3)
     graphs, parts = case.cut(cut_graph(case.graph, 3, "hash"), 3)
     solved = solve_parted(Losing(graphs, parts), 1e-9)
-    assert solved.restarts == 2
+    assert solved.restarts == 3
     np.testing.assert_allclose(case.joined(graphs, parts), case.weights, atol=1e-7)
 
 
