@@ -93,6 +93,7 @@ def new_bandit(settings: ExperimentSettings, graph: UserGraph, arms: ArmPool) ->
         min_propensity=settings.exploration_floor,
         reward="binary" if settings.binary else "real",
         context_schema=settings.context_schema,
+        wait_for_fits=False,  # whatever the default is: a replay has to be told of fits as the journal has them
         clock=clock,
     )
     return bandit, Replay(bandit, clock, SOURCE)
