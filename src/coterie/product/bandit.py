@@ -643,12 +643,17 @@ class Bandit:
 
     @contextmanager
     def frozen(self) -> Iterator[dict[str, Any]]:
-        """Gives everything that the next decision depends on, beside graph and arms; nothing changes meanwhile."""
+        """Gives everything that the next decision depends on; nothing changes meanwhile."""
         nested = self._lock._is_owned()
         with self._lock:
             if not nested:
                 recover(self)
+            policy = self._learned.policy
             yield {
+                "graph": self._learned.graph,
+                "arms": self._learned.arms,
+                "inputs": policy.inputs if isinstance(policy, ContextPolicy) else None,
+                "user_features": self._learned.user_features,
                 "settings": {
                     "policy": self._name,
                     "seed": self._seed,
@@ -665,10 +670,10 @@ class Bandit:
                     "options": dict(self._learned.options),
                 },
                 "retired": [arm for arm in self.arms.ids if arm in self._retired],
-                "n_decisions": self._learned.policy.n_decisions,
+                "n_decisions": policy.n_decisions,
                 "learned_at_once": self._learned.at_once,
                 "stale": self._learned.stale,
-                "belief": self._learned.policy.state(),
+                "belief": policy.state(),
                 "journal": None if self._journal is None else self._journal.mark,
                 "events": self._learned.events,
                 "pending": list(self._ledger.pending()),

@@ -135,6 +135,11 @@ class RewardEvents:
         self.scatters.frombytes(np.asarray(columns["scatters"], np.float64).tobytes())
         self.extend(columns["users"], columns["arms"], columns["means"])
 
+    def copied(self) -> "RewardEvents":
+        """Returns a copy that stays as it is."""
+        columns = self.users[:], self.arms[:], self.rewards[:], self.inputs[:]
+        return RewardEvents(*columns, dict(self.guests), self.examined[:], self.counts[:], self.scatters[:])
+
     def cut(self, length: int) -> None:
         """Drops all but the first rewards."""
         for column in (self.users, self.arms, self.rewards, self.inputs, self.examined, self.counts, self.scatters):

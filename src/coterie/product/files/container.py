@@ -31,9 +31,9 @@ import struct
 import zlib
 from collections.abc import Iterable, Mapping
 from hashlib import sha256
-from io import BufferedReader
+from io import BufferedIOBase, BytesIO
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
@@ -45,6 +45,7 @@ MAGIC = b"COTERIE\0"
 VERSION = 2
 ALIGNMENT = 64
 USUAL = "bandit.coterie"  # what `coterie init` calls the file in its folder
+IN_MEMORY = Path("a bandit in memory")  # in errors, where there is no file
 FIXED = struct.Struct("<8sIIQ")
 MOST_AXES = 3
 PART = table_of(
@@ -92,17 +93,33 @@ class Part(NamedTuple):
 
 def write_container(path: Path, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:
     """Writes state and arrays to a file, which is there whole or not at all."""
+    laid_out = _laid_out(path, state, arrays)  # which may raise: before there is a file
+    with replacing(path) as file:
+        _write(file, *laid_out)
+
+
+def as_bytes(state: Mapping[str, Any], arrays: Mapping[str, Any]) -> bytes:
+    """Returns what `write_container` writes."""
+    file = BytesIO()
+    _write(file, *_laid_out(IN_MEMORY, state, arrays))
+    return file.getvalue()
+
+
+def _laid_out(path: Path, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> tuple[bytes, list[Any]]:
+    """Returns the header and the arrays that follow it."""
     parts = {name: array if array.flags.forc else array.copy() for name, array in arrays.items()}
     try:
-        header = _header(state, parts)
+        return _header(state, parts), list(parts.values())
     except ValueError as error:  # a number that is not finite, or half of a character
         raise not_written(path, str(error)) from None
-    with replacing(path) as file:
-        file.write(FIXED.pack(MAGIC, VERSION, zlib.crc32(header), len(header)))
-        file.write(header)
-        for array in parts.values():
-            file.write(b"\0" * (-file.tell() % ALIGNMENT))
-            file.write(_as_laid_out(array))
+
+
+def _write(file: BinaryIO, header: bytes, arrays: list[Any]) -> None:
+    file.write(FIXED.pack(MAGIC, VERSION, zlib.crc32(header), len(header)))
+    file.write(header)
+    for array in arrays:
+        file.write(b"\0" * (-file.tell() % ALIGNMENT))
+        file.write(_as_laid_out(array))
 
 
 def read_container(path: Path) -> Content:
@@ -119,6 +136,11 @@ def read_container(path: Path) -> Content:
         what, inside = f"{str(path)!r} cannot be loaded: {error.strerror or error}", path / USUAL
         remedy = f"Pass {str(inside)!r}" if os.path.isfile(inside) else "Check the path"
         raise SavedFileError(what, "a saved bandit is a file that can be read", remedy) from None
+
+
+def content_of(content: bytes) -> Content:
+    """Returns what `as_bytes` was given, or raises and says what is wrong."""
+    return _content(IN_MEMORY, BytesIO(content))
 
 
 def broken(path: Path, why: str) -> SavedFileError:
@@ -157,7 +179,9 @@ def _as_laid_out(array: Any) -> memoryview:
     return memoryview(array if array.flags.c_contiguous else array.T)
 
 
-def _content(path: Path, file: BufferedReader) -> Content:
+def _content(path: Path, file: BufferedIOBase) -> Content:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
     start = file.read(FIXED.size)
     if len(start) < FIXED.size or not start.startswith(MAGIC):
         what, rule = f"{str(path)!r} is not a file that Coterie saved", "a bandit is loaded from such a file"
@@ -169,7 +193,6 @@ def _content(path: Path, file: BufferedReader) -> Content:
             f"this version of Coterie reads formats up to {VERSION}",
             "Use the version that wrote it, or a newer one",
         )
-    size = os.fstat(file.fileno()).st_size
     header = file.read(length) if length <= size else b""
     if len(header) < length or zlib.crc32(header) != checksum:
         raise broken(path, "its header is damaged or cut off")
@@ -228,7 +251,7 @@ def _check_places(parts: list[Part], place: int, size: int) -> None:
         raise ValueError(f"it has {size} bytes, and its header speaks of {place}")
 
 
-def _array(file: BufferedReader, part: Part) -> Any:
+def _array(file: BufferedIOBase, part: Part) -> Any:
     """Returns the next array of a file, its checksum being that of what lies in memory by now."""
     gap = file.read(-file.tell() % ALIGNMENT)
     out = np.empty(part.shape, part.dtype, order="F" if part.order == "F" else "C")

@@ -64,7 +64,7 @@ def _parts(bandit: Bandit, largest_table: int) -> tuple[dict[str, Any], dict[str
     with bandit.frozen():
         belief = _belief(bandit, largest_table)  # first, for it brings the weights of older rewards up to date
         with bandit.frozen() as parts:
-            saved, arrays = parts_as_saved(bandit, parts)
+            saved, arrays = parts_as_saved(parts)
             inputs = _inputs(bandit, saved)
     counts = {
         "users": len(saved["users"]),

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
 from typing import Any
@@ -10,17 +10,16 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from coterie.errors import CoterieError, JournalError, MemoryLimitError, MissingExtraError, SavedFileError
+from coterie.errors import FAILURES, CoterieError, JournalError, MemoryLimitError, MissingExtraError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.models.choose import LARGE_ENGINES
-from coterie.policies.auto.context_policy import ContextPolicy
 from coterie.policies.factory.recipes import RECIPES
 from coterie.product.bandit import Bandit
 from coterie.product.files.atomic import is_at, lock
 from coterie.product.files.checked.cross_checks import check_agreement
 from coterie.product.files.checked.schema import read_saved
-from coterie.product.files.container import broken, read_container, write_container
+from coterie.product.files.container import Content, as_bytes, broken, read_container, write_container
 from coterie.product.files.kernel_settings import KERNEL_OPTIONS, kernel_of, option_as_saved
 
 PLAIN = (str, int, float, bool, type(None))
@@ -29,15 +28,47 @@ PLAIN = (str, int, float, bool, type(None))
 def save_bandit(bandit: Bandit, path: Path) -> None:
     """Writes the bandit to one file, the belief's own arrays included; meanwhile it neither decides nor learns."""
     with bandit.frozen() as parts:
-        options = parts["settings"]["options"]
-        odd = [name for name, value in options.items() if not _is_plain(option_as_saved(value))]
-        if odd:
-            raise SavedFileError(
-                f"the bandit cannot be saved: option {odd[0]!r} is {options[odd[0]]!r}",
-                "options that can be saved are numbers, texts, true or false, tables of such, and our own kernels",
-                "Use such options, or keep the rewards and learn them again",
-            )
-        write_container(path, *parts_as_saved(bandit, parts))
+        _check_options(parts)
+        write_container(path, *parts_as_saved(parts))
+
+
+def copied_parts(bandit: Bandit) -> dict[str, Any]:
+    """Returns what `Bandit.frozen` gives, for later: what changes in place is copied, and nothing else is done.
+
+    Waits for a fit that goes on before it keeps the bandit from deciding.
+    """
+    fit = bandit._learned.policy.pending_fit
+    if fit is not None:
+        with suppress(*FAILURES):
+            fit.found()
+    with bandit.frozen() as parts:
+        return parts | {"events": parts["events"].copied(), "belief": _copied(parts["belief"])}
+
+
+def _copied(tree: Any) -> Any:
+    """Returns nested tables and lists with copies of their arrays."""
+    if isinstance(tree, np.ndarray):
+        return tree.copy("K")
+    if isinstance(tree, dict):
+        return {key: _copied(each) for key, each in tree.items()}
+    return [_copied(each) for each in tree] if isinstance(tree, list) else tree
+
+
+def bytes_of_parts(parts: dict[str, Any]) -> bytes:
+    """Returns the file of a bandit that `Bandit.save` writes."""
+    _check_options(parts)
+    return as_bytes(*parts_as_saved(parts))
+
+
+def _check_options(parts: dict[str, Any]) -> None:
+    options = parts["settings"]["options"]
+    odd = [name for name, value in options.items() if not _is_plain(option_as_saved(value))]
+    if odd:
+        raise SavedFileError(
+            f"the bandit cannot be saved: option {odd[0]!r} is {options[odd[0]]!r}",
+            "options that can be saved are numbers, texts, true or false, tables of such, and our own kernels",
+            "Use such options, or keep the rewards and learn them again",
+        )
 
 
 def _is_plain(value: Any) -> bool:
@@ -47,14 +78,15 @@ def _is_plain(value: Any) -> bool:
     return all(map(_is_plain, value)) if type(value) is list else isinstance(value, PLAIN)
 
 
-def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Returns the JSON and the arrays of a bandit."""
-    weights = bandit.graph.weights.tocsr()
+def parts_as_saved(parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the JSON and the arrays of a bandit, of what `Bandit.frozen` gives."""
+    graph, arms, events = parts["graph"], parts["arms"], parts["events"]
+    weights = graph.weights.tocsr()
     state = {
         "settings": {**parts["settings"], "options": _options_as_saved(parts["settings"]["options"])},
-        "users": list(bandit.graph.users),
-        "arms": list(bandit.arms.ids),
-        "feature_names": None if bandit.arms.feature_names is None else list(bandit.arms.feature_names),
+        "users": list(graph.users),
+        "arms": list(arms.ids),
+        "feature_names": None if arms.feature_names is None else list(arms.feature_names),
         "retired": parts["retired"],
         "n_decisions": parts["n_decisions"],
         "learned_at_once": parts["learned_at_once"],
@@ -65,34 +97,33 @@ def parts_as_saved(bandit: Bandit, parts: dict[str, Any]) -> tuple[dict[str, Any
         "graph_starts": weights.indptr.astype(np.int64),
         "graph_columns": weights.indices.astype(np.int64),
         "graph_weights": weights.data,
-        "features": bandit.arms.features,
-        "event_users": np.array(parts["events"].users, dtype=np.int64),
-        "event_arms": np.array(parts["events"].arms, dtype=np.int64),
-        "event_rewards": np.array(parts["events"].rewards, dtype=np.float64),
+        "features": arms.features,
+        "event_users": np.array(events.users, dtype=np.int64),
+        "event_arms": np.array(events.arms, dtype=np.int64),
+        "event_rewards": np.array(events.rewards, dtype=np.float64),
         "pending": np.array([(n, p.user, p.arm) for n, p in parts["pending"]], dtype=np.int64).reshape(-1, 3),
         "pending_made_at": np.array([p.made_at for _, p in parts["pending"]], dtype=np.float64),
         "settled": np.array(parts["settled"], dtype=np.int64).reshape(-1, 2),
     }
     if isinstance(parts["settings"]["places"], list):
-        arrays["event_examined"] = np.array(parts["events"].examined, dtype=np.float64)
+        arrays["event_examined"] = np.array(events.examined, dtype=np.float64)
         arrays["pending_examined"] = np.array([p.examined for _, p in parts["pending"]], dtype=np.float64)
-    if parts["events"].counts:
-        arrays["event_counts"] = np.array(parts["events"].counts, dtype=np.float64)
-        arrays["event_scatters"] = np.array(parts["events"].scatters, dtype=np.float64)
+    if events.counts:
+        arrays["event_counts"] = np.array(events.counts, dtype=np.float64)
+        arrays["event_scatters"] = np.array(events.scatters, dtype=np.float64)
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
-    policy, events = bandit._learned.policy, parts["events"]
-    if isinstance(policy, ContextPolicy):
+    if parts["inputs"] is not None:
         waiting = [(number, each) for number, each in parts["pending"]]
         state["inputs"] = {
-            "has_features": bandit.arms.has_features,
-            "user_features": _user_features(bandit),
+            "has_features": arms.has_features,
+            "user_features": _user_features(parts),
             "event_guests": [[event, arm] for event, arm in events.guests.items()],
             "pending_guests": [[number, each.guest] for number, each in waiting if each.guest is not None],
         }
-        shape = -1, policy.inputs.layout.width
+        shape = -1, parts["inputs"].layout.width
         arrays["event_inputs"] = np.array(events.inputs, dtype=np.float64).reshape(shape)
         arrays["pending_inputs"] = np.array([each.input for _, each in waiting], dtype=np.float64).reshape(shape)
-    elif not bandit.arms.has_features:
+    elif not arms.has_features:
         state["inputs"] = {"has_features": False}
     return state, arrays
 
@@ -101,10 +132,10 @@ def _options_as_saved(options: dict[str, Any]) -> dict[str, Any]:
     return {name: option_as_saved(value) for name, value in options.items()}
 
 
-def _user_features(bandit: Bandit) -> list[Any] | None:
+def _user_features(parts: dict[str, Any]) -> list[Any] | None:
     """Returns the features of each user, if they have any."""
-    table = bandit._learned.user_features
-    return None if table is None else [table[user] for user in bandit.graph.users]
+    table = parts["user_features"]
+    return None if table is None else [table[user] for user in parts["graph"].users]
 
 
 def taken_apart(tree: Any, name: str, arrays: dict[str, Any]) -> Any:
@@ -133,7 +164,11 @@ def load_bandit(path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
         alone: Whether to raise if the bandit kept a journal.
         **changes: Settings that are others now.
     """
-    content = read_container(path)
+    return bandit_of(read_container(path), path, alone=alone, **changes)
+
+
+def bandit_of(content: Content, path: Path, *, alone: bool = False, **changes: Any) -> Bandit:
+    """Returns the bandit of what a file holds; `path` is what it is called in errors."""
     try:
         saved = read_saved(content.state, content.arrays)
         check_agreement(saved)

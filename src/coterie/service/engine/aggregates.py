@@ -1,12 +1,11 @@
 """What several rewards of one decision come to."""
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from coterie.service.records import Aggregation
 
 
-@dataclass(slots=True)
-class Aggregate:
+class Aggregate(Struct, frozen=True, gc=False, array_like=True):
     """The rewards of a decision so far, in a few numbers from which every aggregation can be had.
 
     Attributes:
@@ -17,36 +16,28 @@ class Aggregate:
         largest: The largest.
 
     Examples:
-        >>> rewards = Aggregate()
-        >>> for value in (1.0, 4.0, 1.0):
-        ...     rewards.add(value)
+        >>> rewards = Aggregate.of(1.0).with_one(4.0).with_one(1.0)
         >>> [rewards.value(how) for how in ("first", "last", "sum", "mean", "max")]
         [1.0, 1.0, 6.0, 2.0, 4.0]
     """
 
-    count: int = 0
-    first: float = 0.0
-    last: float = 0.0
-    total: float = 0.0
-    largest: float = 0.0
+    count: int
+    first: float
+    last: float
+    total: float
+    largest: float
 
-    def add(self, value: float) -> None:
-        """Takes another reward."""
-        if self.count == 0:
-            self.first = self.largest = value
-        self.count += 1
-        self.last = value
-        self.total += value
-        self.largest = max(self.largest, value)
+    @classmethod
+    def of(cls, value: float) -> "Aggregate":
+        """Returns what one reward comes to."""
+        return cls(1, value, value, value, value)
 
     def with_one(self, value: float) -> "Aggregate":
         """Returns what these and another come to."""
-        out = Aggregate(self.count, self.first, self.last, self.total, self.largest)
-        out.add(value)
-        return out
+        return Aggregate(self.count + 1, self.first, value, self.total + value, max(self.largest, value))
 
     def value(self, how: Aggregation) -> float:
-        """Returns what they come to; there is at least one."""
+        """Returns what they come to."""
         if how == "mean":
             return self.total / self.count
         return {"first": self.first, "last": self.last, "sum": self.total, "max": self.largest}[how]

@@ -3,19 +3,17 @@
 from collections import Counter
 from collections.abc import Sequence
 from math import inf
-from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 from coterie.errors import ArmError, DuplicateIdError, listed
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
 from coterie.product.bandit import Bandit
+from coterie.product.files.container import IN_MEMORY, content_of
 from coterie.product.files.recording import Steady
 from coterie.product.files.replaying import Replay
-from coterie.product.files.saving import load_bandit
+from coterie.product.files.saving import bandit_of, bytes_of_parts, copied_parts
 from coterie.product.inputs.arm_inputs import as_arm_pool
-from coterie.service.records import Arm, ExperimentSettings, Graph, User
+from coterie.service.records import MOST_PLACES, Arm, ExperimentSettings, Graph, User
 
 SOURCE = "the journal of the service"  # in errors of a replay
 
@@ -88,7 +86,7 @@ def new_bandit(settings: ExperimentSettings, graph: UserGraph, arms: ArmPool) ->
         arms=arms,
         policy=settings.policy,
         seed=settings.seed,
-        max_pending=settings.max_pending,
+        max_pending=2 * settings.max_pending + MOST_PLACES,  # so that what the service waits for is never forgotten
         forgetting=settings.forgetting,
         min_propensity=settings.exploration_floor,
         reward="binary" if settings.binary else "real",
@@ -100,23 +98,12 @@ def new_bandit(settings: ExperimentSettings, graph: UserGraph, arms: ArmPool) ->
 
 
 def bandit_as_bytes(bandit: Bandit) -> bytes:
-    """Returns the file of a bandit, as `Bandit.save` writes it."""
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "bandit.coterie"
-        bandit.save(path)
-        return path.read_bytes()
+    """Returns the file of a bandit, as `Bandit.save` writes it; it decides and learns meanwhile."""
+    return bytes_of_parts(copied_parts(bandit))
 
 
-def bandit_of_bytes(content: bytes, **changes: Any) -> tuple[Bandit, Replay]:
-    """Returns the bandit of a file, and what makes further changes of it again.
-
-    Args:
-        content: What `bandit_as_bytes` returned.
-        **changes: Settings that are others now.
-    """
+def bandit_of_bytes(content: bytes) -> tuple[Bandit, Replay]:
+    """Returns the bandit of a file, and what makes further changes of it again."""
     clock = Steady(lambda: inf, stands=True)
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "bandit.coterie"
-        path.write_bytes(content)
-        bandit = load_bandit(path, clock=clock, **changes)
+    bandit = bandit_of(content_of(content), IN_MEMORY, clock=clock)
     return bandit, Replay(bandit, clock, SOURCE)

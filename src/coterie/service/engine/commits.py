@@ -5,15 +5,15 @@ import logging
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.failures import UnavailableError
-from coterie.service.engine.snapshots import snapshot_of
-from coterie.service.journal import Event, JournalFullError, ServiceJournal, Snapshot, SnapshotError
+from coterie.service.engine.snapshots import FrozenState, Snapshots
+from coterie.service.journal import Event, JournalFullError, ServiceJournal
 
 log = logging.getLogger(__name__)
 RETRIED_AFTER = 0.5  # seconds, for a batch that found no room
+PART = 50  # a snapshot is due after one part in so many of all events, so that writing them takes a share of the time
 
 
 class Commits:
@@ -23,13 +23,15 @@ class Commits:
         engine: Whose events.
         journal: Where they go.
         when_broken: Called when nobody knows what the journal holds: the process has to end.
-        snapshot_every: Events after which a snapshot is taken; 0 for never.
+        snapshot_every: Events after which a snapshot is taken, or more where there were many; 0 for never.
+        snapshot_after: Seconds after which one is taken at the next event, however few there were.
 
     Attributes:
         durable_seq: The number of the last event that is durable.
         is_full: Whether there is no room: events wait, and the engine is to take no further ones.
         is_broken: Whether the journal is broken.
         n_batches: How many batches were written.
+        n_snapshots: How many snapshots were written.
         snapshot_seconds: How long the last snapshot kept the engine from deciding.
     """
 
@@ -40,22 +42,26 @@ class Commits:
         *,
         when_broken: Callable[[BaseException], None],
         snapshot_every: int = 20_000,
+        snapshot_after: float = 3600.0,
     ) -> None:
         self._engine, self._journal, self._when_broken = engine, journal, when_broken
-        self._snapshot_every, self._snapshot_seq = snapshot_every, engine.state.seq
-        self.durable_seq, self.n_batches = journal.last_seq, 0
-        self.is_full = self.is_broken = False
+        self._snapshot_every, self._snapshot_after = snapshot_every, snapshot_after
+        self._snapshots, self._snapshot_seq, self._snapshot_at = Snapshots(), engine.state.seq, 0.0
+        self.durable_seq, self.n_batches, self.n_snapshots = journal.last_seq, 0, 0
+        self.is_full = self.is_broken = self._is_stopping = False
         self.snapshot_seconds = 0.0
         self._waiting: deque[tuple[int, asyncio.Future[None]]] = deque()
         self._there_is_work = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="coterie-journal")
         self._task: asyncio.Task[None] | None = None
+        self._snapshot_task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
         """Starts to write, in the event loop that runs."""
-        self._engine.state.when_changed = self._there_is_work.set
+        loop = asyncio.get_running_loop()
+        self._engine.state.when_changed, self._snapshot_at = self._there_is_work.set, loop.time()
         self._there_is_work.set()
-        self._task = asyncio.get_running_loop().create_task(self._run())
+        self._task = loop.create_task(self._run())
 
     @property
     def n_waiting(self) -> int:
@@ -78,33 +84,43 @@ class Commits:
         await future
 
     async def stop(self) -> None:
-        """Writes what there is, takes a last snapshot, and ends."""
+        """Writes what there is, takes a last snapshot, and ends; what finds no room is given up: nobody was told."""
         if self._task is not None:
-            while not (self.is_broken or self.is_full) and self.durable_seq < self._engine.state.seq:
-                await asyncio.sleep(0.005)
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-        if not (self.is_broken or self.is_full) and self._snapshot_every:
+            self._engine.flush()
+            self._is_stopping = True
+            self._there_is_work.set()
+            await self._task
+        if self._snapshot_task is not None:
+            await self._snapshot_task
+        if self._snapshot_every and self._snapshot_seq < self.durable_seq == self._engine.state.seq:
             await self._snapshot()
-            if self.durable_seq < self._engine.state.seq:
-                await self._write(self._engine.state.take_batch())
         self._thread.shutdown()
 
     async def _run(self) -> None:
-        while not self.is_broken:
-            await self._there_is_work.wait()
-            self._there_is_work.clear()
-            batch = self._engine.state.take_batch()
-            while batch and not self.is_broken and not await self._write(batch):
-                await asyncio.sleep(RETRIED_AFTER)
-            if self._snapshot_every and self.durable_seq - self._snapshot_seq >= self._snapshot_every:
-                await self._snapshot()
+        try:
+            while not self.is_broken:
+                await self._there_is_work.wait()
+                self._there_is_work.clear()
+                while batch := self._engine.state.take_batch():
+                    if not await self._commit(batch):
+                        return
+                if self._is_stopping:
+                    return
+                if self._is_snapshot_due() and (self._snapshot_task is None or self._snapshot_task.done()):
+                    self._snapshot_task = asyncio.get_running_loop().create_task(self._snapshot())
+        except Exception as error:  # whatever it was, nobody would write any more
+            self._break(error)
+
+    async def _commit(self, batch: list[Event]) -> bool:
+        """Returns whether a batch is durable; tries again while there is no room."""
+        while not await self._write(batch):
+            if self.is_broken or self._is_stopping:
+                return False
+            await asyncio.sleep(RETRIED_AFTER)
+        return True
 
     async def _write(self, batch: list[Event]) -> bool:
         """Returns whether a batch is durable by now."""
-        if not batch:
-            return True
         try:
             await asyncio.get_running_loop().run_in_executor(self._thread, self._journal.append, batch)
         except JournalFullError as error:
@@ -113,13 +129,8 @@ class Commits:
             self.is_full = True
             self._refuse(error)
             return False
-        except BaseException as error:
-            if isinstance(error, asyncio.CancelledError):
-                raise
-            self.is_broken = True
-            log.critical("the journal is broken: %s", error)
-            self._refuse(error)
-            self._when_broken(error)
+        except Exception as error:  # nobody knows what the journal holds
+            self._break(error)
             return False
         self.is_full, self.n_batches = False, self.n_batches + 1
         self.durable_seq = batch[-1].seq
@@ -129,7 +140,13 @@ class Commits:
                 future.set_result(None)
         return True
 
-    def _refuse(self, error: BaseException) -> None:
+    def _break(self, error: Exception) -> None:
+        self.is_broken = True
+        log.critical("the journal is broken: %s", error)
+        self._refuse(error)
+        self._when_broken(error)
+
+    def _refuse(self, error: Exception) -> None:
         """Tells all who wait that nobody can promise that their event is durable: it may be, later."""
         while self._waiting:
             future = self._waiting.popleft()[1]
@@ -138,19 +155,31 @@ class Commits:
                 remedy = "Send it again with the same ids: it is made once"
                 future.set_exception(UnavailableError(f"the journal took nothing: {error}", rule, remedy))
 
-    async def _snapshot(self) -> None:
-        """Takes a snapshot; it is written once the events before it are durable, beside what happens meanwhile."""
-        loop = asyncio.get_running_loop()
-        self._engine.flush()
-        started = loop.time()
-        snapshot = snapshot_of(self._engine.state)
-        self.snapshot_seconds = loop.time() - started
-        self._snapshot_seq = snapshot.seq
-        if await self._write(self._engine.state.take_batch()):
-            await loop.run_in_executor(None, self._put, snapshot)
+    def _is_snapshot_due(self) -> bool:
+        """Returns whether a snapshot is due; while a fit goes on, which it would wait for, it can be put off."""
+        events = self.durable_seq - self._snapshot_seq
+        enough = max(self._snapshot_every, self.durable_seq // PART)
+        if not self._snapshot_every or not events:
+            return False
+        late = asyncio.get_running_loop().time() - self._snapshot_at >= self._snapshot_after
+        waits = events < 2 * enough and any(each.is_fitting for each in self._engine.state.experiments.values())
+        return (late or events >= enough) and not waits
 
-    def _put(self, snapshot: Snapshot) -> None:
+    async def _snapshot(self) -> None:
+        """Takes a snapshot between two events; it is encoded and written beside what happens meanwhile."""
+        loop = asyncio.get_running_loop()
         try:
-            self._journal.put_snapshot(snapshot)
-        except SnapshotError as error:  # a longer replay, nothing else
+            self._engine.flush()
+            started = loop.time()
+            frozen = self._snapshots.freeze(self._engine.state)
+            self._snapshot_at = loop.time()
+            self.snapshot_seconds = self._snapshot_at - started
+            self._snapshot_seq = frozen.saved["seq"]
+            await self.durable(self._snapshot_seq)
+            await asyncio.to_thread(self._put, frozen)
+            self.n_snapshots += 1
+        except Exception as error:  # a longer replay, nothing else
             log.warning("no snapshot was written: %s", error)
+
+    def _put(self, frozen: FrozenState) -> None:
+        self._journal.put_snapshot(self._snapshots.snapshot(frozen))

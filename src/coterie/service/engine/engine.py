@@ -5,6 +5,7 @@ An answer leaves only after the commit of its `seq` (`commits.py`).
 
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import islice
 from typing import Any, Literal
 
 from msgspec import UNSET
@@ -52,7 +53,8 @@ from coterie.service.records import (
 from coterie.service.records import Changed as ChangedAnswer
 from coterie.service.time_ids import time_id
 
-MOST_EXPIRED = 200  # decisions that one event lets expire: no call waits for more
+MOST_EXPIRED = 20  # decisions that a call lets expire, each of which may be learned: no call waits for more
+MOST_UNCLAIMED = 1_000  # decisions that never came, whose rewards a call lets go of
 
 
 class Engine:
@@ -84,6 +86,10 @@ class Engine:
     def view(self, experiment: str) -> ExperimentView:
         """Returns an experiment as it stands."""
         return self.state.get(experiment).view(self.state.seq)
+
+    def views(self) -> list[ExperimentView]:
+        """Returns all experiments as they stand."""
+        return [each.view(self.state.seq) for each in self.state.experiments.values()]
 
     def _running(self, experiment: str) -> Experiment:
         found = self.state.get(experiment)
@@ -147,7 +153,7 @@ class Engine:
 
     def _flush(self, experiment: Experiment) -> None:
         """Emits what a reader made the bandit do, such as taking a fit."""
-        if experiment.has_lines:
+        if experiment.settle():
             self.state.emit(Changed(part="upkeep", changes=experiment.taken_lines()), experiment.id)
 
     def flush(self) -> None:
@@ -162,11 +168,11 @@ class Engine:
         found = self._running(experiment)
         digest = sha256(experiment.encode() + b"\0" + as_json(request, order="sorted")).hexdigest()
         if request.event_id is not None and (before := self.state.decided(request.event_id)) is not None:
-            if before.body.digest != digest:
+            if before.digest != digest:
                 rule = "an event id stands for one request"
                 raise ConflictError(f"event {request.event_id!r} was another request", rule, "Use another event id")
-            return before.body.answer, False
-        self._expire(found)
+            return before.answer, False
+        self._expire(found, room=request.k or 1)
         places = found.decide(request)
         changes = found.taken_lines()
         event_id = request.event_id or time_id(self.state.now())
@@ -186,7 +192,7 @@ class Engine:
         return answer, True
 
     def _claim(self, experiment: str, event_id: str, held: HeldReward) -> None:
-        """Learns a reward that came before its decision, if it may; otherwise the log says that it was not."""
+        """Learns a reward that came before its decision counted, if it may; otherwise the log says that it was not."""
         try:
             if held.may_reward is None or experiment in held.may_reward:
                 self.reward(event_id, held.reward)
@@ -194,6 +200,11 @@ class Engine:
         except InputError:  # the reward is none of this experiment's
             pass
         self._note(experiment, event_id, Rewarded(reward=held.reward, status="late"))
+
+    def experiment_of(self, event_id: str) -> str | None:
+        """Returns the id of the experiment of a decision; none if it was not made."""
+        known = self.state.decided(event_id)
+        return None if known is None else known.experiment
 
     def activate(self, event_id: str) -> ActivationAnswer:
         """Lets a deferred decision count."""
@@ -203,10 +214,9 @@ class Engine:
             return ActivationAnswer(event_id=event_id, status="late", seq=seq)
         if decision.is_active:
             return ActivationAnswer(event_id=event_id, status="duplicate", seq=self.state.seq)
-        held = list(decision.held)
         seq = self.state.emit(Activated(), found.id, event_id)
-        for reward in held:
-            self.reward(event_id, reward)
+        for reward in decision.held:
+            self._claim(found.id, event_id, HeldReward(reward, self.state.at, None))
         return ActivationAnswer(event_id=event_id, status="activated", seq=seq)
 
     def reward(self, event_id: str, request: RewardRequest, may_reward: list[str] | None = None) -> RewardAnswer:
@@ -235,12 +245,12 @@ class Engine:
         """Returns what becomes of a reward of a decision that waits, and lets the bandit learn it if it counts."""
         if not decision.is_active:
             return Rewarded(reward=request, status="held")
-        place, how = decision.places[request.place - 1], experiment.settings.aggregation
-        if place.learned and how == "first":
+        again, how = decision.places[request.place - 1] is not None, experiment.settings.aggregation
+        if again and how == "first":
             return Rewarded(reward=request, status="duplicate")
-        value = place.rewards.with_one(request.value).value(how)
+        value = decision.together(request).value(how)
         try:
-            experiment.bandit.reward(decision.first + request.place - 1, value, replace=place.learned)
+            experiment.bandit.reward(decision.first + request.place - 1, value, replace=again)
         except DecisionError:  # its user or arm was removed
             return Rewarded(reward=request, status="late")
         return Rewarded(reward=request, status="applied", value=value, changes=experiment.taken_lines())
@@ -264,32 +274,35 @@ class Engine:
             raise NotThereError(f"event {event_id!r} is not there", rule, "Pass the event id of a decision")
         found = self.state.get(known.experiment)
         self._expire(found)
-        return found, None if found.is_archived else found.pending.get(event_id)
+        decision = None if found.is_archived else found.pending.get(event_id)
+        if decision is not None and decision.made_at < self.state.now() - found.settings.wait_time:
+            decision = None  # it is about to expire, after others
+        return found, decision
 
     # Time
 
     def tick(self) -> bool:
         """Lets what has waited too long expire; returns whether there may be more."""
-        more = [self._expire(each) for each in self.state.experiments.values() if not each.is_archived]
-        due = self.state.held.due(self.state.now())
+        more = [self._expire(each) for each in self.state.experiments.values()]
+        due = list(islice(self.state.held.due(self.state.now()), MOST_UNCLAIMED))
         if due:
             self.state.emit(Unclaimed(ids=due))
-        return any(more)
+        return any(more) or len(due) == MOST_UNCLAIMED
 
-    def _expire(self, experiment: Experiment) -> bool:
+    def _expire(self, experiment: Experiment, room: int = 0) -> bool:
         """Lets decisions that have waited too long, or are too many, count as the default reward says."""
-        settings = experiment.settings
-        due = experiment.pending.due(before=self.state.now() - settings.wait_time, most=settings.max_pending - 1)
+        settings, default = experiment.settings, experiment.settings.default_reward
+        found = experiment.pending.due(before=self.state.now() - settings.wait_time, most=settings.max_pending - room)
+        due = [] if experiment.is_archived else list(islice(found, MOST_EXPIRED))
         if not due:
             return False
-        due, more = due[:MOST_EXPIRED], len(due) > MOST_EXPIRED
-        default = settings.default_reward
+        more = len(due) == MOST_EXPIRED
         numbers = [
             each.first + place
             for each in due
-            if each.is_active
-            for place, state in enumerate(each.places)
-            if not state.learned and experiment.bandit.is_pending(each.first + place)
+            if each.is_active and default is not None
+            for place, learned in enumerate(each.places)
+            if learned is None and experiment.bandit.is_pending(each.first + place)
         ]
         ids = [each.event_id for each in due]
         if default is None or not numbers:

@@ -10,14 +10,13 @@ from typing import Any
 from msgspec import UNSET
 
 from coterie.product.bandit import Bandit
+from coterie.product.changes import recover
 from coterie.product.decisions import Decision
 from coterie.product.files.recording import LineRecorder
 from coterie.product.files.replaying import Replay
 from coterie.product.inputs.arm_inputs import with_arms, without_arms
 from coterie.service.engine.bandits import (
     arms_of,
-    bandit_as_bytes,
-    bandit_of_bytes,
     check_named_once,
     edges_of,
     graph_of,
@@ -35,7 +34,8 @@ from coterie.service.engine.events import (
     Reset,
     Rewarded,
 )
-from coterie.service.engine.pending import PendingDecision, PendingDecisions, PendingPlace
+from coterie.service.engine.pending import PendingDecision, PendingDecisions
+from coterie.service.journal import Event
 from coterie.service.records import (
     ArmsChange,
     DecisionRequest,
@@ -64,6 +64,7 @@ class Experiment:
         n_fits: Fits of hyperparameters that were taken since this was made or loaded.
         n_refused_fits: Fits that failed since then.
         n_changes: Lines of the bandit's journal since it was made or reset.
+        last_seq: The number of its last event.
         pending: The decisions whose rewards count.
     """
 
@@ -71,7 +72,7 @@ class Experiment:
         self.id, self.settings = id, settings
         self.bandit, self._replay = bandit
         self.is_archived = False
-        self.graph_version = self.arms_version = self.model_version = self.n_changes = 0
+        self.graph_version = self.arms_version = self.model_version = self.n_changes = self.last_seq = 0
         self.n_fits = self.n_refused_fits = 0
         self.pending = PendingDecisions()
         self._recorder: LineRecorder | None = None
@@ -94,10 +95,17 @@ class Experiment:
         with self.bandit._lock:  # a reader in another thread may make it record one
             return [] if self._recorder is None else self._recorder.take()
 
+    def settle(self) -> bool:
+        """Lets the bandit do what is left of a call that failed; returns whether it has lines that no event holds."""
+        with self.bandit._lock:
+            recover(self.bandit)
+            return self._recorder is not None and self._recorder.has_lines
+
     @property
-    def has_lines(self) -> bool:
-        """Whether the bandit has recorded lines that no event holds yet."""
-        return self._recorder is not None and self._recorder.has_lines
+    def is_fitting(self) -> bool:
+        """Whether hyperparameters are being fitted at the moment."""
+        fit = self.bandit._learned.policy.pending_fit
+        return fit is not None and not fit.is_ready
 
     def view(self, seq: int) -> ExperimentView:
         """Returns the experiment as it stands after an event."""
@@ -181,8 +189,9 @@ class Experiment:
         for line in changes:
             self._replay.make(line)
 
-    def apply(self, body: Body, *, at: float, key: str) -> None:
+    def apply(self, body: Body, event: Event) -> None:
         """Takes an event into account: all but what its changes mean for the bandit."""
+        key, self.last_seq = event.key, event.seq
         self.n_changes += len(body.changes)
         self.model_version += sum(line["call"] not in DECIDING for line in body.changes)
         self.n_fits += sum(line["call"] == "_take_fit" for line in body.changes)
@@ -190,16 +199,13 @@ class Experiment:
         match body:
             case Decided():
                 n_places = 1 if body.answer.slate is UNSET else len(body.answer.slate)
-                places = [PendingPlace() for _ in range(n_places)]
-                made = PendingDecision(
-                    event_id=key, first=body.first, made_at=at, is_active=not body.deferred, places=places
-                )
-                self.pending.add(made)
+                active, at, places = not body.deferred, event.at, (None,) * n_places
+                made = PendingDecision(event_id=key, first=body.first, made_at=at, is_active=active, places=places)
+                self.pending.put(made)
             case Activated(status="activated"):
                 decision = self.pending.get(key)
                 assert decision is not None
-                decision.reward_ids -= {each.reward_id for each in decision.held}  # they come again, and count then
-                decision.is_active, decision.held = True, []
+                self.pending.put(decision.activated())
             case Rewarded():
                 self._apply_reward(body, key)
             case Expired():
@@ -222,33 +228,25 @@ class Experiment:
         decision = self.pending.get(key)
         if decision is None or body.status == "late":
             return
-        if body.reward.reward_id is not None:
-            decision.reward_ids.add(body.reward.reward_id)
+        decision = decision.with_id(body.reward.reward_id)
         if body.status == "held":
-            decision.held.append(body.reward)
+            decision = decision.with_held(body.reward)
         if body.status == "applied":
-            place = decision.places[body.reward.place - 1]
-            place.rewards.add(body.reward.value)
-            place.learned = True
+            decision = decision.with_learned(body.reward)
+        self.pending.put(decision)
 
     def _configure(self, settings: ExperimentSettings) -> None:
-        """Takes other settings; where the bandit has them too, it is loaded again with them."""
-        before, self.settings = self.settings, settings
-        if before.exploration_floor != settings.exploration_floor:
-            self._take(bandit_of_bytes(bandit_as_bytes(self.bandit), min_propensity=settings.exploration_floor))
+        """Takes other settings; the bandit has one of them too, which only its next decisions depend on."""
+        self.settings = settings
+        self.bandit._min_propensity = settings.exploration_floor
 
     def _reset(self) -> None:
         """Begins again, with the graph and the arms of now; decisions that wait are forgotten."""
         retired = self.bandit.retired
-        made, again = new_bandit(self.settings, self.bandit.graph, self.bandit.arms)
+        was_live, made = self._recorder is not None, new_bandit(self.settings, self.bandit.graph, self.bandit.arms)
         if retired:
-            made.retire_arms(retired)
-        self.pending, self.n_changes = PendingDecisions(), 0
-        self._take((made, again))
-
-    def _take(self, bandit: tuple[Bandit, Replay]) -> None:
-        """Goes on with another bandit, live if this one was."""
-        was_live, self._recorder = self._recorder is not None, None
-        self.bandit, self._replay = bandit
+            made[0].retire_arms(retired)
+        self.bandit, self._replay = made
+        self.pending, self.n_changes, self._recorder = PendingDecisions(), 0, None
         if was_live:
             self.go_live()

@@ -31,7 +31,7 @@ class HeldRewards:
     Examples:
         >>> held = HeldRewards()
         >>> held.add("e1", HeldReward(RewardRequest(value=1.0), 0.0, None))
-        >>> len(held), held.due(now=601.0), held.due(now=599.0)
+        >>> len(held), list(held.due(now=601.0)), list(held.due(now=599.0))
         (1, ['e1'], [])
     """
 
@@ -59,14 +59,12 @@ class HeldRewards:
         for event_id in event_ids:
             self._n -= len(self._by_event.pop(event_id, ()))
 
-    def due(self, now: float) -> list[str]:
-        """Returns the ids whose rewards were held for long enough."""
-        out = []
+    def due(self, now: float) -> Iterator[str]:
+        """Yields the ids whose rewards were held for long enough."""
         for event_id, rewards in self._by_event.items():
             if rewards[0].at > now - HELD_FOR:
-                break
-            out.append(event_id)
-        return out
+                return
+            yield event_id
 
     def check_room(self) -> None:
         """Raises if no further reward can be held."""

@@ -4,7 +4,7 @@
 its replay.
 """
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
 from typing import NamedTuple
 
@@ -28,15 +28,23 @@ from coterie.service.engine.failures import NotThereError
 from coterie.service.engine.held import HeldReward, HeldRewards
 from coterie.service.engine.keys import Keys
 from coterie.service.journal import Event, ServiceJournal
+from coterie.service.records import DecisionAnswer
 
-RECENT = 10_000  # decisions whose answers are in memory: more than can wait for a commit; others are in the journal
+RECENT = 10_000  # decisions whose answers are in memory; others are in the journal
 
 
 class Known(NamedTuple):
-    """A decision that was made, and in which experiment."""
+    """A decision that was made.
+
+    Attributes:
+        experiment: Where.
+        answer: What was answered.
+        digest: Of the request.
+    """
 
     experiment: str
-    body: Decided
+    answer: DecisionAnswer
+    digest: str
 
 
 class State:
@@ -63,6 +71,7 @@ class State:
         self.keys, self.held = Keys(), HeldRewards()
         self.when_changed: Callable[[], None] = _nothing
         self._batch: list[Event] = []
+        self._uncommitted: deque[Event] = deque()
         self._recent: OrderedDict[str, Known] = OrderedDict()
         self._is_live = False
 
@@ -95,10 +104,17 @@ class State:
 
     def emit(self, body: AnyBody, experiment: str = "", key: str = "") -> int:
         """Takes an event that just happened into account, puts it into the batch, and returns its number."""
-        at = self.now()
-        event = Event(self.seq + 1, at, experiment, kind_of(body), key, encode(body))
-        self._apply(event, body)
+        before = self.seq, self.at
+        event = Event(self.seq + 1, self.now(), experiment, kind_of(body), key, encode(body))
+        try:
+            self._apply(event, body)
+        except BaseException:
+            self.seq, self.at = before  # no number is left out
+            raise
         self._batch.append(event)
+        self._uncommitted.append(event)
+        while self._uncommitted[0].seq <= self.journal.last_seq:
+            self._uncommitted.popleft()
         if len(self._batch) == 1:
             self.when_changed()
         return event.seq
@@ -109,7 +125,7 @@ class State:
         match body:
             case Created():
                 made = Experiment.of(event.experiment, body.experiment)
-                self.experiments[event.experiment] = made
+                made.last_seq, self.experiments[event.experiment] = event.seq, made
                 if self._is_live:
                     made.go_live()
                 return
@@ -125,12 +141,12 @@ class State:
             case Opened():
                 return
             case Decided():
-                self._recent[event.key] = Known(event.experiment, body)
+                self._recent[event.key] = Known(event.experiment, body.answer, body.digest)
                 while len(self._recent) > RECENT:
                     self._recent.popitem(last=False)
                 self.held.drop([event.key])
         if event.experiment in self.experiments:
-            self.experiments[event.experiment].apply(body, at=event.at, key=event.key)
+            self.experiments[event.experiment].apply(body, event)
 
     # Looking up
 
@@ -145,16 +161,22 @@ class State:
         """Returns a decision as it was logged; none if it was not made."""
         if event_id in self._recent:
             return self._recent[event_id]
-        for event in self.journal.find(event_id):
+        for event in self.find(event_id):
             if event.kind == "decided":
                 body = decode(event.body)
                 assert isinstance(body, Decided)
-                return Known(event.experiment, body)
+                return Known(event.experiment, body.answer, body.digest)
         return None
 
+    def find(self, key: str) -> list[Event]:
+        """Returns the events with this key, in order: those that are durable, and those that are not yet."""
+        waiting = {event.seq: event for event in self._uncommitted if event.key == key}
+        durable = {event.seq: event for event in self.journal.find(key)}  # asked later: an event may be in both
+        return list((durable | waiting).values())
+
     def has_reward(self, event_id: str, reward_id: str) -> bool:
-        """Returns whether the journal has a reward of a decision."""
-        bodies = (decode(event.body) for event in self.journal.find(event_id) if event.kind == "rewarded")
+        """Returns whether a reward of a decision came before."""
+        bodies = (decode(event.body) for event in self.find(event_id) if event.kind == "rewarded")
         return any(isinstance(body, Rewarded) and body.reward.reward_id == reward_id for body in bodies)
 
 
