@@ -19,6 +19,7 @@ from coterie.service.app.requests.endpoint import Endpoint
 from coterie.service.app.requests.failures import RequestError, failure_of
 from coterie.service.app.requests.limits import Limits
 from coterie.service.app.requests.metrics import Metrics
+from coterie.service.app.requests.notes import Notes
 from coterie.service.app.routes.table import ROUTES
 from coterie.service.app.settings import ServiceSettings, checked
 from coterie.service.engine.running import RunningEngine
@@ -38,7 +39,7 @@ def create_app(
         when_ready: Awaited once the replay is done.
     """
     settings = checked(settings or ServiceSettings())
-    limits = Limits(settings)
+    limits, notes = Limits(settings), Notes(log_requests=settings.log_requests)
     service = Service(
         running=running, settings=settings, limits=limits, metrics=Metrics(running, limits), documents=documents(ROUTES)
     )
@@ -50,11 +51,12 @@ def create_app(
             yield
         finally:
             service.close()
+            notes.write()
             await running.stop()
             await asyncio.gather(starting, return_exceptions=True)
 
     return Litestar(
-        route_handlers=[_handler(Endpoint(service, route), route) for route in ROUTES],
+        route_handlers=[_handler(Endpoint(service, route, notes), route) for route in ROUTES],
         lifespan=[lifespan],
         openapi_config=None,
         logging_config=None,
@@ -72,13 +74,19 @@ async def _start(running: RunningEngine, when_ready: WhenReady | None) -> None:
 
 
 def _handler(endpoint: Endpoint, route: Route) -> HTTPRouteHandler:
-    """Returns what Litestar finds by method and path, and which hands over to the endpoint."""
+    """Returns what Litestar finds by method and path.
 
-    async def handle() -> ASGIApp:
+    The endpoint stands in the place of a middleware, so that what Litestar does around a handler is not done twice.
+    """
+
+    def in_its_place(app: ASGIApp) -> ASGIApp:  # noqa: ARG001
         return endpoint
 
+    async def handle() -> None:
+        """Is never awaited."""
+
     path = re.sub(r"{(\w+)}", r"{\1:str}", route.path)
-    return HTTPRouteHandler(path, http_method=route.method, status_code=200)(handle)
+    return HTTPRouteHandler(path, http_method=route.method, status_code=200, middleware=[in_its_place])(handle)
 
 
 def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[bytes]:

@@ -1,10 +1,12 @@
 """The app on a port: uvicorn in one process, with every limit set."""
 
+from contextlib import suppress
 from functools import partial
 
 import uvicorn
 
 from coterie.service.app.application import WhenReady, create_app
+from coterie.service.app.protocol import protocol_of
 from coterie.service.app.settings import ServiceSettings, checked
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import SqliteJournal
@@ -22,7 +24,8 @@ def serve(settings: ServiceSettings | None = None, *, when_ready: WhenReady | No
         partial(SqliteJournal, settings.store), snapshot_every=settings.snapshot_every, tick_every=settings.tick_every
     )
     app = create_app(running, settings, when_ready=when_ready or print_first_key)
-    uvicorn.Server(server_config(app, settings)).run()
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(server_config(app, settings)).run()
 
 
 def server_config(app: object, settings: ServiceSettings) -> uvicorn.Config:
@@ -32,7 +35,7 @@ def server_config(app: object, settings: ServiceSettings) -> uvicorn.Config:
         host=settings.host,
         port=settings.port,
         loop="uvloop",
-        http="httptools",
+        http=protocol_of(settings),
         ws="none",
         lifespan="on",
         workers=1,

@@ -24,9 +24,8 @@ class ServiceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
         most_requests: How many requests may be in work or wait for a commit; others are to come again later.
         most_connections: How many connections may be open.
         most_reads_waiting: How many long reads may wait for each other.
-        header_seconds: How long the head of a request may take.
-        body_seconds: How long a body may take.
-        request_seconds: How long a request may take in all.
+        header_seconds: How long the head of a request may take, and the other end to read an answer.
+        request_seconds: How long a request may take, its body and its commit included.
         read_seconds: How long a long read may take, with its wait for others.
         keep_alive_seconds: How long a connection may be idle.
         shutdown_seconds: How long requests in work may take when the service stops.
@@ -48,8 +47,7 @@ class ServiceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     most_connections: Count = 5000
     most_reads_waiting: Count = 8
     header_seconds: Time = 10.0
-    body_seconds: Time = 10.0
-    request_seconds: Time = 30.0
+    request_seconds: Time = 20.0
     read_seconds: Time = 300.0
     keep_alive_seconds: Annotated[int, Meta(ge=1, le=3600)] = 30
     shutdown_seconds: Annotated[int, Meta(ge=1, le=3600)] = 10

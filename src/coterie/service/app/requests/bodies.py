@@ -60,7 +60,7 @@ def strictly(decode: Any, body: bytes, root: str = "$") -> Any:
     """
     try:
         decoded = decode(body)
-        json.loads(body, object_pairs_hook=_without_repeats)
+        _look_for_repeats(body.decode())
         return decoded
     except ValidationError as error:
         _refuse_value(str(error), root)
@@ -93,6 +93,9 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> None:
     if len(pairs) > 1 and len(dict(pairs)) < len(pairs):
         seen: set[str] = set()
         raise _RepeatError(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+
+
+_look_for_repeats = json.JSONDecoder(object_pairs_hook=_without_repeats).decode
 
 
 def _path_of_repeat(value: Any) -> str | None:

@@ -12,7 +12,7 @@ from coterie.service.app.requests.answers import Answer, Header, Send
 from coterie.service.app.requests.bodies import BodyType, converted
 from coterie.service.app.requests.calls import Call, Route, Service
 from coterie.service.app.requests.failures import RETRY_AFTER, RequestError, failure_of
-from coterie.service.app.requests.notes import note
+from coterie.service.app.requests.notes import Notes
 
 Receive: TypeAlias = Callable[[], Awaitable[Any]]
 
@@ -27,10 +27,12 @@ class Endpoint:
     Args:
         service: What all calls share.
         route: The route.
+        notes: What is counted and logged.
     """
 
-    def __init__(self, service: Service, route: Route) -> None:
-        self._service, self._route = service, route
+    def __init__(self, service: Service, route: Route, notes: Notes) -> None:
+        self._service, self._route, self._notes = service, route, notes
+        self._seconds = service.settings.read_seconds if route.is_long else service.settings.request_seconds
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         """Answers a request."""
@@ -47,16 +49,13 @@ class Endpoint:
             await self._send(answer, call, receive, send)
         finally:
             service.limits.leave(call.n_bytes)
-        note(self._route, answer.status, perf_counter() - started, call)
+        self._notes.take(self._route, answer.status, perf_counter() - started, call)
 
     async def _answer(self, call: Call, receive: Receive) -> Answer:
         admit(self._route, call)
-        settings, loop = self._service.settings, asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(settings.body_seconds) as limit:
+            async with asyncio.timeout(self._seconds):
                 await self._take_given(call, receive)
-                seconds = settings.read_seconds if self._route.is_long else settings.request_seconds
-                limit.reschedule(loop.time() + seconds)
                 return await self._handled(call)
         except TimeoutError:
             raise _late(call.is_read) from None

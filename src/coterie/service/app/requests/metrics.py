@@ -33,6 +33,7 @@ class Metrics:
         self._rewards = Counter(
             "coterie_rewards", "Rewards, by what became of them", ["status"], registry=self._registry
         )
+        self._of_new, self._of_repeat = self._decisions.labels("true"), self._decisions.labels("false")
         self._children: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._registry.register(_OfEngine(running, limits))
 
@@ -48,7 +49,7 @@ class Metrics:
 
     def decision(self, *, is_new: bool) -> None:
         """Counts a decision."""
-        self._decisions.labels("true" if is_new else "false").inc()
+        (self._of_new if is_new else self._of_repeat).inc()
 
     def reward(self, status: str) -> None:
         """Counts a reward."""
