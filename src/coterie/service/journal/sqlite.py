@@ -78,7 +78,7 @@ class SqliteJournal:
         except BaseException as error:
             os.close(self._lock)
             if isinstance(error, apsw.Error | OSError):
-                raise _no_store(folder, str(error)) from error
+                raise _no_store(folder, _words(error)) from error
             raise
         self._readers = Readers(folder / FILE, vfs)
 
@@ -137,7 +137,7 @@ class SqliteJournal:
         if not _may_pass(error):
             return self._broken(str(error))
         rule = "a batch is kept as a whole, and nothing of this one was"
-        return JournalFullError(f"the journal took no batch: {error}", rule, "Make room, and append it again")
+        return JournalFullError(f"the journal took no batch: {_words(error)}", rule, "Make room, and append it again")
 
     def _broken(self, why: str) -> JournalBrokenError:
         """Returns the error after which nothing is written any more, not even by closing."""
@@ -222,9 +222,15 @@ def _may_pass(error: apsw.Error) -> bool:
 
     There is no room, which shared memory reports in its own way; or another program has the file locked.
     """
-    if isinstance(error, apsw.FullError | apsw.BusyError | apsw.LockedError):
-        return True
+    return isinstance(error, apsw.FullError | apsw.BusyError | apsw.LockedError) or _lacks_shared_memory(error)
+
+
+def _lacks_shared_memory(error: BaseException) -> bool:
     return getattr(error, "extendedresult", 0) == apsw.SQLITE_IOERR_SHMSIZE
+
+
+def _words(error: BaseException) -> str:
+    return "no room for shared memory" if _lacks_shared_memory(error) else str(error)
 
 
 def _unreadable(why: str) -> JournalBrokenError:
@@ -248,7 +254,7 @@ def _folder_at(path: Path) -> Path:
 def _locked(folder: Path, wait: float) -> int:
     """Returns the open file whose lock says that this process has the store, or raises."""
     try:
-        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise _no_store(folder, error.strerror or str(error)) from None
     try:

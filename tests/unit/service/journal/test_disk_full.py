@@ -74,6 +74,7 @@ while len(codes) < 3:
         seq = append()
     except JournalFullError as error:
         codes.append(error.__cause__.extendedresult)
+        assert "no room for shared memory" in str(error)
 n_wrong = int(len(list(journal.read(1))) != seq)
 (disk / "ballast").unlink()
 seq = append()

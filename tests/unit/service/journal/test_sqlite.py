@@ -91,6 +91,18 @@ def test_a_missing_event_is_found(store: Path) -> None:
         assert next(journal.read(1501)).seq == 1501
 
 
+def test_a_damaged_page_is_found_when_it_is_read(store: Path) -> None:
+    with closing(SqliteJournal(store)) as journal:
+        journal.append([event(seq, size=1_000) for seq in range(2, 400)])
+    content = bytearray((store / "journal.sqlite").read_bytes())
+    content[40 * 4_096 : 41 * 4_096] = b"\xff" * 4_096
+    (store / "journal.sqlite").write_bytes(content)
+    with closing(SqliteJournal(store)) as journal:
+        with pytest.raises(JournalBrokenError, match="cannot be read: database disk image is malformed"):
+            list(journal.read(1))
+        assert journal.find("a") == [event(1, key="a")]
+
+
 # Who may open it
 
 OPENED = "from coterie.service.journal import SqliteJournal; import sys; SqliteJournal(sys.argv[1])"
