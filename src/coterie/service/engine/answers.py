@@ -3,7 +3,7 @@
 from msgspec import UNSET
 
 from coterie.errors import ParameterError, RewardError
-from coterie.errors.checks import checked_binary
+from coterie.errors.checks import checked_binary, checked_reward
 from coterie.product.decisions import Decision
 from coterie.service.records import DecisionAnswer, DecisionRequest, ExperimentSettings, Place
 
@@ -38,8 +38,7 @@ def check_place(place: int, n_places: int) -> None:
 
 def check_reward(value: float, settings: ExperimentSettings) -> None:
     """Raises if a reward is none of an experiment's."""
-    if settings.binary:
-        checked_binary(value)
+    (checked_binary if settings.binary else checked_reward)(value)
     if settings.reward_range is not None:
         least, most = settings.reward_range
         if not least <= value <= most:

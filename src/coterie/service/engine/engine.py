@@ -13,6 +13,7 @@ from msgspec.json import encode as as_json
 from msgspec.structs import asdict, replace
 
 from coterie.errors import DecisionError, InputError
+from coterie.errors.checks import checked_reward
 from coterie.service.engine.answers import answer_of, check_place, check_reward, check_settings
 from coterie.service.engine.clock import ServiceClock
 from coterie.service.engine.events import (
@@ -263,6 +264,7 @@ class Engine:
         held = {each.reward.reward_id for each in self.state.held.get(event_id)}
         if request.reward_id is not None and request.reward_id in held:
             return RewardAnswer(event_id=event_id, status="duplicate", seq=self.state.seq)
+        checked_reward(request.value)
         self.state.held.check_room()
         return self._note("", event_id, Rewarded(reward=request, status="held", may_reward=may_reward))
 

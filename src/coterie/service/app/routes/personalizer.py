@@ -19,6 +19,7 @@ from typing import Annotated, Any, TypeAlias
 
 from msgspec import UNSET, Meta, Struct
 
+from coterie.errors import CandidatesError
 from coterie.kernels import ArmPool
 from coterie.service.app.requests.access import check_experiment
 from coterie.service.app.requests.answers import Answer, answer_of
@@ -26,6 +27,7 @@ from coterie.service.app.requests.bodies import BodyType, converted
 from coterie.service.app.requests.calls import Call, Route
 from coterie.service.app.requests.failures import RequestError
 from coterie.service.app.routes.events import check_event, event_of, give
+from coterie.service.engine.bandits import check_named_once
 from coterie.service.engine.experiment import Experiment
 from coterie.service.records import Arm, ArmsChange, DecisionRequest, EventId, Id, RewardRequest, User, UsersChange
 
@@ -39,6 +41,7 @@ KINDS: dict[str, tuple[Callable[[Any], bool], float | bool | str]] = {
 }
 MOST_ACTIONS = 1000
 MOST_DEPTH = 20
+LARGEST_WHOLE = 2**63
 
 
 class Action(Struct, frozen=True, kw_only=True, rename="camel", forbid_unknown_fields=True):
@@ -96,7 +99,8 @@ def rank(call: Call) -> Answer:
         defer_activation=bool(given.defer_activation),
         probabilities=True,
     )
-    _make_known(call, experiment, user, given.actions)
+    if given.event_id is None or call.engine.state.decided(given.event_id) is None:
+        _make_known(call, experiment, user, given)
     answer, is_new = call.engine.decide(experiment.id, request)
     call.service.metrics.decision(is_new=is_new)
     chances = {} if answer.probabilities is UNSET else answer.probabilities
@@ -138,6 +142,9 @@ def flattened(given: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str,
         for each in given:
             if isinstance(each, dict):
                 yield from flattened(each, path, depth + 1)
+    elif isinstance(given, int) and abs(given) > LARGEST_WHOLE:
+        rule = "numbers are of 64 bits"
+        raise RequestError(400, "body", f"the number of {path!r} is too large", rule, "Send a smaller one", path="$")
     elif given is not None:
         yield path, given
 
@@ -186,14 +193,17 @@ def _arm(pool: ArmPool, action: Action) -> Arm:
     return Arm(id=action.id, features=features if pool.feature_names else list(features.values()))
 
 
-def _make_known(call: Call, experiment: Experiment, user: str, actions: list[Action]) -> None:
+def _make_known(call: Call, experiment: Experiment, user: str, given: RankRequest) -> None:
     """Adds the user and, where requests cannot bring them, the actions that are not there."""
-    if user not in experiment.bandit.graph.index:
-        call.engine.change_users(experiment.id, UsersChange(add=[User(id=user)]))
-    known = experiment.bandit.arms
-    new = [_arm(known, action) for action in actions if action.id not in known.index]
+    ids, known = [action.id for action in given.actions], experiment.bandit.arms
+    check_named_once("actions", ids)
+    if not set(ids) - set(given.excluded_actions or ()):
+        raise CandidatesError("all actions are excluded", "one is chosen of those that are not", "Leave one")
+    new = [_arm(known, action) for action in given.actions if action.id not in known.index]
     if new and (experiment.bandit.context_schema is None or not known.has_features):
         call.engine.change_arms(experiment.id, ArmsChange(put=new))
+    if user not in experiment.bandit.graph.index:
+        call.engine.change_users(experiment.id, UsersChange(add=[User(id=user)]))
 
 
 ROUTES = (
