@@ -10,6 +10,7 @@ import pytest
 import coterie as ct
 from coterie.__main__ import main
 from coterie.errors import ClusterError
+from coterie.product.bulk import budget
 from coterie.product.bulk.budget import Reading
 from coterie.product.bulk.collapse import combine_parts
 from coterie.product.bulk.fitting import FitSettings, bandit_of, choose_options
@@ -157,6 +158,22 @@ def test_a_graph_has_no_more_parts_than_there_are_cpus(cluster: Any, log: Path) 
         RayFit(world.graph, world.arms, 50)
 
 
+def test_parts_that_fit_on_no_node_are_told_before_the_work(
+    cluster: Any,  # noqa: ARG001
+    log: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(budget, "PART_PAIR", 10**12)
+    where = ("--graph", str(log / "edges.parquet"), "--arms", str(log / "arms.parquet"))
+    given = ("--out", str(tmp_path / "x"), *GIVEN, "--on", "ray", "--parts", "2")
+    assert main(["fit", str(log / "events"), *where, *given]) == 2
+    said = capsys.readouterr().err
+    assert "2 parts of 1500 TB each are asked for; nodes have room for 0 of them" in said
+    assert "reading 3,000 events" not in said
+
+
 def test_the_command_says_what_was_sent_and_writes_the_bandit(
     cluster: Any,  # noqa: ARG001
     log: Path,
@@ -167,7 +184,7 @@ def test_the_command_says_what_was_sent_and_writes_the_bandit(
     out, here = tmp_path / "ray.coterie", tmp_path / "here.coterie"
     assert main(["fit", str(log / "events"), *where, "--out", str(out), *GIVEN, "--on", "ray", "--parts", "2"]) == 0
     printed = capsys.readouterr().out
-    assert "MB shuffled" in printed
+    assert "B shuffled" in printed
     assert "2 parts" in printed
     assert main(["fit", str(log / "events"), *where, "--out", str(here), *GIVEN]) == 0
     one, other = ct.Bandit.load(out), ct.Bandit.load(here)

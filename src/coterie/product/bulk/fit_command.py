@@ -20,6 +20,7 @@ from coterie.product.bulk.fitting import POLICIES, Fit, FitSettings, bandit_of, 
 from coterie.product.bulk.out_file import STOPPED, check_out
 from coterie.product.bulk.progress import ProgressLines, SolveLines
 from coterie.product.bulk.sources import EventPart, IdRows, event_parts, n_rows_of
+from coterie.product.cluster.connection import check_reach, connected
 from coterie.product.cluster.places import add_place, check_place, usable_cores
 
 ABOUT = (
@@ -93,6 +94,8 @@ def _fit(options: argparse.Namespace) -> None:
     started, lines = monotonic(), ProgressLines()
     settings, limit = settings_of(options), None if options.memory is None else read_size(options.memory)
     check_place(options.on, options.address)
+    if options.on == "ray":
+        check_reach(options.address)  # before anything is read
     _check_parts(options, settings)
     check_out(options.out, overwrite=options.overwrite)
     parts = event_parts(options.events)
@@ -158,7 +161,6 @@ def _work(
     if options.on != "ray":
         yield _Here(graph, arms, lines)
         return
-    from coterie.product.cluster.connection import connected
     from coterie.product.cluster.ray_fit import RayFit
 
     lines.tell("connecting to Ray", "", "", 0.0)

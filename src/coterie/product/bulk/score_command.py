@@ -13,6 +13,7 @@ from coterie.product.bandit import Bandit
 from coterie.product.bulk.budget import read_size, score_block, spent
 from coterie.product.bulk.out_file import STOPPED, check_out
 from coterie.product.bulk.progress import ProgressLines
+from coterie.product.cluster.connection import check_reach, connected
 from coterie.product.cluster.places import add_place, check_place
 from coterie.product.project.context_text import read_context
 from coterie.product.scoring import Mapper
@@ -57,14 +58,16 @@ def _check_ending(path: Path) -> None:
 
 
 @contextmanager
-def _mapper(options: argparse.Namespace, users: Sequence[Any], asked: Mapping[str, Any]) -> Iterator[Mapper]:
+def _mapper(
+    options: argparse.Namespace, users: Sequence[Any], asked: Mapping[str, Any], lines: ProgressLines
+) -> Iterator[Mapper]:
     """Gives who scores the blocks of users."""
     if options.on != "ray":
         yield map
         return
-    from coterie.product.cluster.connection import connected
     from coterie.product.cluster.ray_score import RayScores
 
+    lines.tell("connecting to Ray", "", "", 0.0)
     with connected(options.address, jobs=options.jobs):
         yield RayScores(options.file, users, asked)
 
@@ -73,6 +76,8 @@ def _score(options: argparse.Namespace) -> None:
     started, lines = monotonic(), ProgressLines()
     limit = None if options.memory is None else read_size(options.memory)
     check_place(options.on, options.address)
+    if options.on == "ray":
+        check_reach(options.address)  # before anything is read
     _check_ending(options.out)
     check_out(options.out, overwrite=options.overwrite)
     if not options.file.is_file():
@@ -85,12 +90,12 @@ def _score(options: argparse.Namespace) -> None:
     def told(done: int, total: int) -> None:
         lines("scoring", done, total, "users")
 
-    told(0, bandit.graph.n_users)
     if options.std or options.by == "ucb":
         block = min(block, SLOW_BLOCK)
     context = None if options.context is None else read_context(options.context, bandit.context_schema)
     asked = {"top": options.top, "by": options.by, "std": options.std, "context": context}
-    with _mapper(options, bandit.graph.users, asked) as mapper:
+    with _mapper(options, bandit.graph.users, asked, lines) as mapper:
+        told(0, bandit.graph.n_users)
         bandit.score_all(**asked, to=options.out, progress=told, block=block, mapper=mapper)
     n_users, top = bandit.graph.n_users, min(options.top, len(bandit.arms) - len(bandit.retired))
     best = f"the best {top} of {len(bandit.arms)} arms for {n_users:,} users, by {options.by}"

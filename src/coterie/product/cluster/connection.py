@@ -47,6 +47,18 @@ def connected(address: str | None = None, *, jobs: int) -> Iterator[bool]:
         ray.shutdown()
 
 
+def check_reach(address: str | None) -> None:
+    """Raises if Ray is not installed or nobody listens at the address; `connected` tells what this does not see."""
+    with require_extra("ray", "running on Ray"):
+        import ray  # noqa: F401
+    host, _, port = (address or "").rpartition(":")
+    try:
+        if host:
+            socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED_WITHIN).close()
+    except OSError as error:
+        raise _no_cluster(str(address), f"nobody listens there ({error.strerror or error})") from None
+
+
 def _start(jobs: int) -> None:
     import ray
 
@@ -70,14 +82,10 @@ def _join(address: str) -> None:
 
 def _knock(address: str) -> None:
     """Raises if there is no cluster; another process asks, for Ray itself waits for minutes and cannot be stopped."""
-    host, _, port = address.rpartition(":")
+    check_reach(address)
+    command = [sys.executable, "-c", KNOCK, address]
     try:
-        if host:
-            socket.create_connection((host.strip("[]"), int(port)), timeout=REACHED_WITHIN).close()
-        command = [sys.executable, "-c", KNOCK, address]
         asked = subprocess.run(command, capture_output=True, text=True, timeout=ANSWERED_WITHIN, check=False)
-    except OSError as error:
-        raise _no_cluster(address, f"nobody listens there ({error.strerror or error})") from None
     except subprocess.TimeoutExpired:
         raise _no_cluster(address, f"no answer in {ANSWERED_WITHIN:.0f} s") from None
     if asked.returncode:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from coterie.contracts import Array, Index
-from coterie.errors import ClusterError
+from coterie.errors import ClusterError, counted
 from coterie.graphs import UserGraph
 from coterie.graphs.parts import cut_graph, cut_share
 from coterie.kernels import ArmPool
@@ -46,13 +46,13 @@ class Traffic(NamedTuple):
     largest_part: int
 
     def __str__(self) -> str:
-        steps, sent = max(self.solved.steps, 1), self.solved.bytes_sent / 1e6
-        lost = f", {self.solved.restarts} times after a part was lost" if self.solved.restarts else ""
+        steps, again = max(self.solved.steps, 1), counted(self.solved.restarts, "time")
+        sent, given = (in_bytes(size / steps) for size in (self.solved.bytes_sent, self.given))
+        lost = f", begun again {again} since a part was lost" if self.solved.restarts else ""
         return (
-            f"{self.n_parts} parts, {self.cut:.1%} of the edges cut; {self.shuffled / 1e6:.1f} MB shuffled, "
-            f"{sent / steps:.2f} MB sent between parts in each of {self.solved.steps} steps{lost}, "
-            f"{self.given / 1e6 / steps:.2f} MB of weights to the driver; "
-            f"the largest part holds {self.largest_part / 1e6:.0f} MB"
+            f"{self.n_parts} parts, {self.cut:.1%} of the edges cut; {in_bytes(self.shuffled)} shuffled; "
+            f"the largest part holds {in_bytes(self.largest_part)}\n"
+            f"{counted(self.solved.steps, 'step')}{lost}; each sent {sent} between parts, and {given} to the driver"
         )
 
 
