@@ -28,6 +28,7 @@ from coterie.runs.paper.reproduce import PARTS, reproduce
 from coterie.runs.places import open_place
 from coterie.runs.runner import Place
 from coterie.runs.store import Store
+from coterie.service.serve_command import add_serve, run_serve
 
 Commands: TypeAlias = "argparse._SubParsersAction[argparse.ArgumentParser]"
 
@@ -35,6 +36,7 @@ STOPPED = 130
 GROUPS = {
     "use a bandit": ("init", "fit", "score", "decide", "reward", "inspect", "export", "replay"),
     "look at a log": ("data", "diagnose", "evaluate"),
+    "serve decisions": ("serve",),
     "run experiments": ("demo", "run", "compare", "plot", "report", "reproduce"),
     "look something up": ("studies", "policies", "warmup"),
 }
@@ -366,6 +368,7 @@ _COMMANDS: dict[str, tuple[Callable[[Commands], object], Callable[[argparse.Name
     "data": (partial(add_data, natural=natural, positive=positive), run_data),
     "evaluate": (partial(add_evaluate, natural=natural, positive=positive, number=number), run_evaluate),
     "diagnose": (partial(add_diagnose, natural=natural, positive=positive), run_diagnose),
+    "serve": (partial(add_serve, natural=natural, number=number), run_serve),
     "init": (_add_init, _init),
     "fit": (partial(add_fit, natural=natural, positive=positive, number=number), run_fit),
     "score": (partial(add_score, positive=positive), run_score),

@@ -86,8 +86,8 @@ class Graph(Record, frozen=True, kw_only=True):
     edges: Annotated[list[Edge], Meta(max_length=MOST_ROWS)] = []
 
 
-class Settings(Record, frozen=True, kw_only=True):
-    """What can be changed of an experiment while it runs.
+class Settings(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What can be changed of an experiment while it runs; written whole, so that no later default changes a log.
 
     Attributes:
         wait_time: Seconds in which rewards of a decision count; later ones are kept in the log and not learned.

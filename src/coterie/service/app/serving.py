@@ -1,31 +1,52 @@
 """The app on a port: uvicorn in one process, with every limit set."""
 
-from contextlib import suppress
-from functools import partial
+import socket
+from contextlib import closing, suppress
 
 import uvicorn
 
+from coterie.errors import ParameterError
 from coterie.service.app.application import WhenReady, create_app
 from coterie.service.app.protocol import protocol_of
 from coterie.service.app.settings import ServiceSettings, checked
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import SqliteJournal
 
+BACKLOG = 1024
 
-def serve(settings: ServiceSettings | None = None, *, when_ready: WhenReady | None = None) -> None:
-    """Serves until the process is told to stop.
+
+def serve(
+    settings: ServiceSettings | None = None,
+    *,
+    listener: socket.socket | None = None,
+    when_ready: WhenReady | None = None,
+) -> None:
+    """Serves until the process is told to stop; raises if the address or the store is in use.
 
     Args:
         settings: How the service runs.
+        listener: What it listens on; none given means host and port of the settings.
         when_ready: Awaited once the replay is done; prints the first key by default.
     """
     settings = checked(settings or ServiceSettings())
-    running = RunningEngine(
-        partial(SqliteJournal, settings.store), snapshot_every=settings.snapshot_every, tick_every=settings.tick_every
-    )
-    app = create_app(running, settings, when_ready=when_ready or print_first_key)
-    with suppress(KeyboardInterrupt):
-        uvicorn.Server(server_config(app, settings)).run()
+    with listener or listening(settings) as port, closing(SqliteJournal(settings.store)) as journal:
+        running = RunningEngine(lambda: journal, snapshot_every=settings.snapshot_every, tick_every=settings.tick_every)
+        app = create_app(running, settings, when_ready=when_ready or print_first_key)
+        with suppress(KeyboardInterrupt):
+            uvicorn.Server(server_config(app, settings)).run(sockets=[port])
+
+
+def listening(settings: ServiceSettings) -> socket.socket:
+    """Returns what takes connections at the host and port of settings, or raises."""
+    host, port = settings.host, settings.port
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        rule = "the service listens on an address of this computer, on a port that is free"
+        why = (error.strerror or str(error)).partition(" (while")[0]
+        problem = f"{host}:{port} cannot be listened on: {why}"
+        raise ParameterError(problem, rule, "Give another --host or --port, or end who has it") from None
 
 
 def server_config(app: object, settings: ServiceSettings) -> uvicorn.Config:
@@ -45,7 +66,7 @@ def server_config(app: object, settings: ServiceSettings) -> uvicorn.Config:
         proxy_headers=False,
         log_level="warning",
         limit_concurrency=settings.most_connections,
-        backlog=1024,
+        backlog=BACKLOG,
         timeout_keep_alive=settings.keep_alive_seconds,
         timeout_graceful_shutdown=settings.shutdown_seconds,
     )

@@ -1,5 +1,6 @@
 """The settings of the service, validated once, at its start."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, TypeAlias
 
 from msgspec import Meta, Struct, ValidationError, convert
@@ -60,18 +61,22 @@ class ServiceSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     personalizer_user: Annotated[str, Meta(min_length=1, max_length=200)] = "user"
 
 
-def checked(settings: ServiceSettings) -> ServiceSettings:
-    """Returns settings if each is in its range; raises ParameterError otherwise.
+def settings_of(values: Mapping[str, Any]) -> ServiceSettings:
+    """Returns the settings that are named, and the others as they are by default; raises ParameterError if one is none.
 
     Examples:
-        >>> checked(ServiceSettings(port=70_000))
+        >>> settings_of({"port": 70_000})
         Traceback (most recent call last):
         coterie.errors.ParameterError: a setting is wrong: Expected `int` <= 65535 - at `$.port`; settings of the
-        service have ranges. See ServiceSettings.
+        service have names, types and ranges. See docs/service.md.
     """
-    values: dict[str, Any] = asdict(settings)
     try:
-        return convert(values, ServiceSettings)
+        return convert(dict(values), ServiceSettings)
     except ValidationError as error:
-        rule = "settings of the service have ranges"
-        raise ParameterError(f"a setting is wrong: {error}", rule, "See ServiceSettings") from None
+        rule = "settings of the service have names, types and ranges"
+        raise ParameterError(f"a setting is wrong: {error}", rule, "See docs/service.md") from None
+
+
+def checked(settings: ServiceSettings) -> ServiceSettings:
+    """Returns settings if each is in its range; raises ParameterError otherwise."""
+    return settings_of(asdict(settings))

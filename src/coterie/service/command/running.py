@@ -1,0 +1,58 @@
+"""The service from the command line: it listens, tells where it is and its first key, and plays the demonstration."""
+
+import argparse
+
+from coterie.service.app.serving import listening, serve
+from coterie.service.client import Client
+from coterie.service.command.demo import EXPERIMENT, Demo
+from coterie.service.command.greeting import address, key_lines, try_lines, where
+from coterie.service.command.log_lines import log_to_stderr
+from coterie.service.command.options import settings_from
+from coterie.service.engine.running import RunningEngine, ensure_admin_key
+
+
+def run(options: argparse.Namespace) -> None:
+    """Serves until the process is told to stop."""
+    settings = settings_from(options)
+    log_to_stderr(options.log_level or ("warning" if options.demo else "info"))
+    demos: list[Demo] = []
+    with listening(settings) as listener:
+        url = address(settings.host, listener.getsockname()[1])
+
+        async def greet(running: RunningEngine) -> None:
+            print(where(url, settings.store, running.engine.state.seq, settings.host), end="\n\n")
+            await _tell_key(running, url, wants_key=options.new_key, is_demo=options.demo)
+            if options.demo:
+                demos.append(Demo(Client(url, await _demo_key(running)), _tell))
+                demos[0].start()
+
+        try:
+            serve(settings, listener=listener, when_ready=greet)
+        finally:
+            for demo in demos:
+                demo.stop()
+
+
+async def _tell_key(running: RunningEngine, url: str, *, wants_key: bool, is_demo: bool) -> None:
+    """Prints a key if there is none yet or one is wanted, and what to try with it."""
+    key = await ensure_admin_key(running)
+    if key is None and wants_key:
+        _, key, seq = running.engine.make_key(["admin"])
+        await running.commits.durable(seq)
+    if key is not None:
+        print(key_lines(url, key))
+        print(try_lines(EXPERIMENT if is_demo else "songs", "user-1" if is_demo else "bo", is_there=is_demo))
+    else:
+        print("Keys of before are good; --new-key makes another that may do everything.\n")
+    print("Ctrl-C ends it.", flush=True)
+
+
+async def _demo_key(running: RunningEngine) -> str:
+    """Returns a key of the demonstration's own, which nobody else gets to know."""
+    _, key, seq = running.engine.make_key(["admin"])
+    await running.commits.durable(seq)
+    return key
+
+
+def _tell(line: str) -> None:
+    print(line, flush=True)
