@@ -9,7 +9,6 @@ import time
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
-from types import TracebackType
 from typing import Self
 
 from coterie.service.client import Client
@@ -62,7 +61,7 @@ class Served:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.kill()
 
     def _listen(self) -> None:

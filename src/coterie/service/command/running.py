@@ -3,7 +3,7 @@
 import argparse
 
 from coterie.service.app.serving import listening, serve
-from coterie.service.client import Client
+from coterie.service.client import Client, Retries
 from coterie.service.command.demo import EXPERIMENT, Demo
 from coterie.service.command.greeting import address, key_lines, try_lines, where
 from coterie.service.command.log_lines import log_to_stderr
@@ -23,7 +23,8 @@ def run(options: argparse.Namespace) -> None:
             print(where(url, settings.store, running.engine.state.seq, settings.host), end="\n\n")
             await _tell_key(running, url, wants_key=options.new_key, is_demo=options.demo)
             if options.demo:
-                demos.append(Demo(Client(url, await _demo_key(running)), _tell))
+                client = Client(url, await _demo_key(running), retries=Retries(attempts=3))  # it ends with the service
+                demos.append(Demo(client, _tell))
                 demos[0].start()
 
         try:
