@@ -4,6 +4,7 @@ import argparse
 import signal
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -57,10 +58,9 @@ def run_serve(options: argparse.Namespace) -> int:
     with require_extra("service", "coterie serve"):
         from coterie.service.command.running import run
     signal.signal(signal.SIGTERM, _stop)
-    try:
+    with suppress(KeyboardInterrupt):  # which the server has waited for, or which came before it began
         run(options)
-    except KeyboardInterrupt:
-        print("coterie: stopped; every event that was answered for is in the store", file=sys.stderr)
+    print("coterie: stopped; every event that was answered for is in the store", file=sys.stderr)
     return 0
 
 
