@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-lowest test-pythons test-slow release-check bench bench-scale bench-default bench-context auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo test test-lowest test-pythons test-slow release-check bench bench-scale bench-default bench-context bench-service torture auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -51,6 +51,12 @@ bench-default: $(STAMP)  ## the default on random worlds, in a tight loop, on lo
 
 bench-context: $(STAMP)  ## contexts against other libraries (about an hour; goes on where it stopped); rewrites docs/context.md
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.context
+
+bench-service: $(STAMP)  ## the service: durable decisions a second, what one waits for; rewrites its part of docs/benchmarks.md
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m benchmarks.service
+
+torture: $(STAMP)  ## the long attacks on the service: kills, power loss, hostile requests (about an hour)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -q -rA -m slow tests/unit/service tests/endtoend/test_service_killed.py
 
 auto: $(STAMP)  ## nothing tuned against everything tuned (about half an hour on two cores); rewrites docs/auto.md
 	for study in auto auto-hindsight auto-true-kernel; do \

@@ -12,6 +12,7 @@ from benchmarks import exact, grid, linear, memory, product, refits, runner
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 HEAD = "| what | ours | peer or limit | ratio | target | met |\n|---|---|---|---|---|---|"
+BEGIN, END = "<!-- service: begin -->", "<!-- service: end -->"  # of what `make bench-service` writes
 LARGE = "Graphs of up to a million users have a page of their own: [scale.md](scale.md)."
 SECTIONS = {
     "Grid: decide among five and update": (grid, "Through the public policy, with string ids. Times are medians."),
@@ -44,6 +45,11 @@ def machine() -> str:
     )
 
 
+def service_part(page: str) -> str:
+    """Returns the part of a page that is the service's, with its marks; empty if there is none."""
+    return BEGIN + page.partition(BEGIN)[2].partition(END)[0] + END if BEGIN in page else ""
+
+
 def main() -> None:
     parts = [
         "# Benchmarks",
@@ -61,6 +67,8 @@ def main() -> None:
             line = row.as_markdown()
             print(line, flush=True)
             parts.append(line)
+    if kept := service_part(PAGE.read_text(encoding="utf-8")):
+        parts += ["", kept]
     PAGE.write_text("\n".join(parts) + "\n", encoding="utf-8")
     print(f"\nwritten to {PAGE.relative_to(Path.cwd())}")
 

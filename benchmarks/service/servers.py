@@ -1,0 +1,123 @@
+"""The services that are compared, each a process of its own: python -m benchmarks.service.servers KIND STORE PORT.
+
+durable: as `coterie serve` runs. memory: the same app with its log off. single: the same app with one commit for each
+event, before the next request is looked at. bare: an ASGI app that reads a body and answers a constant. fitting: as
+durable, while another thread fits hyperparameters again and again.
+"""
+
+import asyncio
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from copy import deepcopy
+from functools import partial, wraps
+from time import sleep, thread_time
+from typing import Any
+
+import numpy as np
+import uvicorn
+
+import coterie.service.engine.running as running_module
+from coterie.product.bandit import Bandit
+from coterie.product.decisions import Decision
+from coterie.service.app import ServiceSettings, create_app
+from coterie.service.app.serving import server_config
+from coterie.service.engine.commits import Commits
+from coterie.service.engine.running import RunningEngine, ensure_admin_key
+from coterie.service.journal import MemoryJournal, SqliteJournal
+
+REWARDS = 600  # that each service learns before it is measured
+ANSWER = b'{"event_id":"01a1ee48-efb0-7bd2-899e-d4633e5de6c9","arm":"a1","propensity":1.0,"mean":0.1,"std":0.2}'
+_spent = 0.0  # seconds of processor time inside the model
+
+
+async def bare(scope: Any, receive: Any, send: Any) -> None:
+    """Reads the body and answers."""
+    if scope["type"] == "lifespan":
+        while True:
+            message = await receive()
+            await send({"type": f"{message['type']}.complete"})
+            if message["type"] == "lifespan.shutdown":
+                return
+    while (await receive()).get("more_body", False):
+        pass
+    headers = [(b"content-type", b"application/json"), (b"content-length", str(len(ANSWER)).encode())]
+    await send({"type": "http.response.start", "status": 201, "headers": headers})
+    await send({"type": "http.response.body", "body": ANSWER})
+
+
+def timed(method: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns a method whose processor time counts as the model's."""
+
+    @wraps(method)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        global _spent
+        start = thread_time()
+        given = method(*args, **kwargs)
+        _spent += thread_time() - start
+        return given
+
+    return call
+
+
+class OneByOne(Commits):
+    """Commits each event before anything else is done."""
+
+    def start(self) -> None:
+        """Starts to write, where each event happens."""
+        super().start()
+        self._engine.state.when_changed = self._write_now
+
+    def _write_now(self) -> None:
+        for event in self._engine.state.take_batch():
+            self._journal.append([event])
+            self.durable_seq = event.seq
+
+
+def fit_for_ever(bandit: Bandit) -> None:
+    """Fits the hyperparameters of a bandit like this one, again and again, as long as the process lives."""
+    rng = np.random.default_rng(0)
+    users = [bandit.users[row] for row in rng.integers(len(bandit.users), size=511)]
+    arms = [bandit.arms.ids[row] for row in rng.integers(len(bandit.arms), size=511)]
+    like = Bandit(graph=bandit.graph, arms=bandit.arms, wait_for_fits=False)
+    like.learn_many(users, arms, rng.normal(size=511))
+    while True:
+        again = deepcopy(like)
+        again.learn(users[0], arms[0], 0.0)  # the 512th reward: a fit is due
+        fit = again._learned.policy.pending_fit
+        while fit is not None and not fit.is_ready:
+            sleep(0.002)
+
+
+async def when_ready(running: RunningEngine, *, fits: bool) -> None:
+    """Prints the key; a thread fits as soon as there is something to fit."""
+    print("key", await ensure_admin_key(running) or "", flush=True)
+    experiments = running.engine.state.experiments
+    while fits and not any(each.bandit.n_rewards >= REWARDS for each in experiments.values()):
+        await asyncio.sleep(0.05)
+    if fits:
+        threading.Thread(target=fit_for_ever, args=(experiments["bench"].bandit,), daemon=True).start()
+
+
+def main(kind: str, store: str, port: int) -> None:
+    """Serves until it is told to stop, and prints the processor time that was spent inside the model."""
+    settings = ServiceSettings(store=store, port=port, log_requests=False)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn sends it again once it has stopped
+    if kind == "bare":
+        uvicorn.Server(server_config(bare, settings)).run()
+        return
+    Bandit._decide = timed(Bandit._decide)  # type: ignore[method-assign]
+    Decision._propensities = timed(Decision._propensities)  # type: ignore[method-assign]
+    if kind == "single":
+        vars(running_module)["Commits"] = OneByOne
+    running = RunningEngine(MemoryJournal if kind == "memory" else partial(SqliteJournal, store))
+    app = create_app(running, settings, when_ready=partial(when_ready, fits=kind == "fitting"))
+    try:
+        uvicorn.Server(server_config(app, settings)).run()
+    finally:
+        print("spent", _spent, flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], int(sys.argv[3]))
