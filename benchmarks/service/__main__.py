@@ -6,8 +6,8 @@ from benchmarks.service import journal, speed
 TITLE = "## Service: durable decisions over HTTP"
 NOTE = (
     "Written by `make bench-service`. One service of each kind is asked in turn over loopback, 7 times, with 100 users "
-    "and 10 arms; medians of ratios. The sender has the other core. `random` has next to no model, so its rows are those of the "
-    "service itself."
+    "and 10 arms; medians of ratios. The sender has the other core. `random` has next to no model, so its rows "
+    "are those of the service itself."
 )
 
 
