@@ -2,11 +2,13 @@
 
 import json
 import re
+from random import Random
 from typing import Any
 
 import pytest
 
 from coterie.service.app import ServiceSettings
+from coterie.service.app.description.document import statuses
 from coterie.service.app.requests.calls import Route
 from coterie.service.app.routes.table import ROUTES
 from service_app import DECISIONS, NEWS, Caller, service
@@ -30,6 +32,7 @@ GOOD: dict[str, Any] = {  # a body of each route that would be taken
     "POST /personalizer/v1.0/rank": {"actions": [{"id": "gin", "features": [{"0": 1.5}]}], "contextFeatures": []},
     "POST /personalizer/v1.0/events/{event_id}/reward": {"value": 0.5},
 }
+ODD = ["[]", "{}", "[[]]", '{"a": 1}', "-1", "0", "1e50", "1e-320", "2e9", '"x"', '"ana"', '"first"', "false", "1e308"]
 WITH_BODY = [route for route in ROUTES if route.body is not None]
 NUMBERS = [
     "NaN",
@@ -51,6 +54,10 @@ TEXTS = [r'"\ud800"', r'"\u0000"', r'"a\u0000b"', '""', '"\n"', r'"\n"', "7", "n
 
 def named(route: Route) -> str:
     return f"{route.method} {route.path}"
+
+
+def path_of(route: Route) -> str:
+    return re.sub(r"{(\w+)}", lambda found: {"experiment": "news", "event_id": "e1"}[found[1]], route.path)
 
 
 @pytest.fixture(scope="module")
@@ -82,9 +89,8 @@ def with_text(body: Any, path: tuple[Any, ...], text: str) -> bytes:
 
 def refused(call: Caller, route: Route, body: bytes, **headers: str) -> Any:
     """Returns the answer to a body that must be refused, and checks that nothing has changed."""
-    path = re.sub(r"{(\w+)}", lambda found: {"experiment": "news", "event_id": "e1"}[found[1]], route.path)
     before = call.digest
-    answer = call(route.method, path, body, headers=headers)
+    answer = call(route.method, path_of(route), body, headers=headers)
     assert 400 <= answer.status_code < 500, (body[:200], answer.text)
     assert call.digest == before, body[:200]
     error = answer.json()["error"]
@@ -172,6 +178,48 @@ def test_other_content_types_are_refused(route: Route, call: Caller) -> None:
         assert refused(call, route, good, **{"content-type": "application/x-ndjson"}).status_code == 415
 
 
+def changed(body: Any, random: Random) -> bytes:
+    """Returns a body with one to three places changed: to something odd, to another body's part, or left out."""
+    raw = json.dumps(body).encode()
+    for _ in range(random.choice([1, 1, 2, 3])):
+        try:
+            here = json.loads(raw)
+        except ValueError:
+            return raw
+        path, _value = random.choice(list(places(here)))
+        other = json.dumps(random.choice([value for _, value in places(random.choice(list(GOOD.values())))]))
+        raw = with_text(here, path, random.choice([*NUMBERS, *TEXTS, *ODD, other, other]))
+    return raw
+
+
+def try_changed_bodies(n: int, seed: int) -> None:
+    """Sends so many changed bodies: every answer is documented, and none but a success changes anything."""
+    random, taken = Random(seed), 0
+    with service(ServiceSettings(personalizer_experiment="news", log_requests=False)) as call:
+        call("POST", DECISIONS, {"user": "ana", "event_id": "e1"})
+        for _ in range(n):
+            route = random.choice(WITH_BODY)
+            body, before = changed(GOOD[named(route)], random), call.digest
+            answer = call(route.method, path_of(route), body)
+            assert answer.status_code in statuses(route), (named(route), body[:500], answer.text)
+            assert answer.status_code != 503, (named(route), body[:500])
+            if answer.status_code >= 400:
+                assert call.digest == before, (named(route), body[:500], answer.text)
+            else:
+                taken += 1
+    assert 0 < taken < n
+
+
+def test_changed_bodies_are_taken_or_refused_whole() -> None:
+    try_changed_bodies(400, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(1, 46))
+def test_many_changed_bodies_are_taken_or_refused_whole(seed: int) -> None:
+    try_changed_bodies(2000, seed)
+
+
 def test_a_million_candidates_and_as_many_rows_are_refused(call: Caller) -> None:
     route = next(route for route in ROUTES if route.path.endswith("/decisions"))
     for n, status in ((10_001, 400), (1_000_000, 413)):
@@ -214,5 +262,4 @@ def test_what_was_tried_would_have_been_taken() -> None:
     for route in WITH_BODY:
         with service(ServiceSettings(personalizer_experiment="news")) as call:
             call("POST", DECISIONS, {"user": "ana", "event_id": "e1"})
-            path = re.sub(r"{(\w+)}", lambda found: {"experiment": "news", "event_id": "e1"}[found[1]], route.path)
-            assert call(route.method, path, GOOD[named(route)]).status_code in (200, 201, 204), named(route)
+            assert call(route.method, path_of(route), GOOD[named(route)]).status_code in (200, 201, 204), named(route)

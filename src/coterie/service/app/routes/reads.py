@@ -26,7 +26,7 @@ class ExplainQuery(Record, frozen=True, kw_only=True):
 
     user: Id
     arm: Id
-    context: Annotated[str, Meta(max_length=20_000)] | None = None
+    context: Annotated[str, Meta(max_length=4000)] | None = None
 
 
 class LogQuery(Record, frozen=True, kw_only=True):
