@@ -63,7 +63,7 @@ def service(
         keys.append(await ensure_admin_key(running) or "")
 
     kept = journal or MemoryJournal()
-    engine = RunningEngine(lambda: kept, when_broken=lambda _: None, **running)
+    engine = RunningEngine(lambda: kept, **{"when_broken": lambda _: None, **running})
     with TestClient(create_app(engine, settings, when_ready=when_ready)) as client:
         until(lambda: bool(keys))
         caller = Caller(client, engine, keys[0])
