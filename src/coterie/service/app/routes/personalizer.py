@@ -6,12 +6,13 @@ is the feature "day.wet"; lists of objects are taken together, other lists and n
 not have is added to it without friends. What is left of contextFeatures is the context. An experiment without a context
 schema takes that of its first decision; later on, names that the schema does not have are left out, and what is missing
 or of another kind is 0, false or an empty text. Actions are candidates: where the arms have features, those with the
-names of the arms' features count, flags as 0 and 1, and what is missing is 0. An experiment with contexts takes the
-features of each request; in another an action that is no arm yet becomes one, and is known by its id from then on.
+names of the arms' features count, flags as 0 and 1, and what is missing is 0. An experiment that was made with a
+context schema takes the features of each request; in another an action that is no arm yet becomes one, and is known by
+its id from then on.
 
-A rank has the probabilities of all actions, the chosen one first and the others by probability. An excluded action has
-probability 0. `deferActivation`, rewards and activations are those of the service: a reward is a number, and its answer
-is empty.
+A rank has the probabilities of all actions, the chosen one first and the others by probability. An action that is
+excluded, or a retired arm, has probability 0. `deferActivation`, rewards and activations are those of the service: a
+reward is a number, and its answer is empty.
 """
 
 from collections.abc import Callable, Iterator
@@ -95,7 +96,7 @@ def rank(call: Call) -> Answer:
         candidates=_candidates(experiment, given.actions),
         context=_context(experiment, flat),
         event_id=given.event_id,
-        exclude=given.excluded_actions or [],
+        exclude=_excluded(experiment, given),
         defer_activation=bool(given.defer_activation),
         probabilities=True,
     )
@@ -178,9 +179,13 @@ def _context(experiment: Experiment, flat: Features) -> Features | None:
 
 
 def _candidates(experiment: Experiment, actions: list[Action]) -> list[str | Arm]:
-    if experiment.bandit.arms.has_features and experiment.bandit.context_schema is not None:
+    if _takes_features(experiment):
         return [_arm(experiment.bandit.arms, action) for action in actions]
     return [action.id for action in actions]
+
+
+def _takes_features(experiment: Experiment) -> bool:
+    return experiment.bandit.arms.has_features and experiment.settings.context_schema is not None
 
 
 def _arm(pool: ArmPool, action: Action) -> Arm:
@@ -193,14 +198,20 @@ def _arm(pool: ArmPool, action: Action) -> Arm:
     return Arm(id=action.id, features=features if pool.feature_names else list(features.values()))
 
 
+def _excluded(experiment: Experiment, given: RankRequest) -> list[str]:
+    """Returns the actions that are not to be chosen: those that the request says, and those that are retired arms."""
+    named, retired = {action.id for action in given.actions}, experiment.bandit.retired
+    return [*(given.excluded_actions or ()), *(str(arm) for arm in retired if arm in named)]
+
+
 def _make_known(call: Call, experiment: Experiment, user: str, given: RankRequest) -> None:
     """Adds the user and, where requests cannot bring them, the actions that are not there."""
     ids, known = [action.id for action in given.actions], experiment.bandit.arms
     check_named_once("actions", ids)
-    if not set(ids) - set(given.excluded_actions or ()):
-        raise CandidatesError("all actions are excluded", "one is chosen of those that are not", "Leave one")
+    if not set(ids) - set(_excluded(experiment, given)):
+        raise CandidatesError("all actions are excluded or retired", "one of the others is chosen", "Leave one")
     new = [_arm(known, action) for action in given.actions if action.id not in known.index]
-    if new and (experiment.bandit.context_schema is None or not known.has_features):
+    if new and not _takes_features(experiment):
         call.engine.change_arms(experiment.id, ArmsChange(put=new))
     if user not in experiment.bandit.graph.index:
         call.engine.change_users(experiment.id, UsersChange(add=[User(id=user)]))
