@@ -5,7 +5,7 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.ready
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-lowest test-pythons test-slow release-check bench bench-scale bench-default bench-context bench-service torture auto docs reproduction real-data real-runs lock clean
+.PHONY: help setup demo serve test test-lowest test-pythons test-slow release-check bench bench-scale bench-default bench-context bench-service torture auto docs reproduction real-data real-runs lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' Makefile
@@ -22,6 +22,9 @@ $(STAMP): requirements.lock pyproject.toml
 
 demo: $(STAMP)  ## the main job: a quick study of the main policies on two worlds, with a report
 	$(BIN)/coterie demo
+
+serve: $(STAMP)  ## the service with a demonstration, on http://127.0.0.1:8711 (docs/service.md)
+	OPENBLAS_NUM_THREADS=1 $(BIN)/coterie serve --demo
 
 test: $(STAMP)  ## every test, lint, types and layers; the package builds, and installs with each extra
 	BIN=$(BIN) scripts/check

@@ -1,5 +1,7 @@
 """Uses what was installed: python scripts/package_smoke.py EXTRA."""
 
+import re
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -19,6 +21,7 @@ def plain() -> None:
     bandit.save("bandit.coterie")
     assert ct.Bandit.load("bandit.coterie").predict("ana") == bandit.predict("ana")
     assert main(["studies"]) == 0
+    assert main(["serve"]) == 2  # which says what to install
 
 
 def lab() -> None:
@@ -50,6 +53,24 @@ def scale() -> None:
     assert bandit.n_rewards == 1
 
 
+def service() -> None:
+    """The service as a process: it makes one decision and learns one reward."""
+    from coterie.service.client import Client
+
+    command = [sys.executable, "-m", "coterie", "serve", "--port", "0", "--store", "store"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = "".join(iter(process.stdout.readline, "Ctrl-C ends it.\n"))
+        found = re.search(r"COTERIE_URL=(\S+) COTERIE_KEY=(\S+)", said)
+        assert found is not None
+        with Client(found[1], found[2]) as client:
+            client.create_experiment("drinks", arms=ARMS, edges=[("ana", "bo"), ("bo", "cy")])
+            decision = client.decide("drinks", "ana")
+            assert client.reward(decision.event_id, 1.0).status == "applied"
+        process.terminate()
+        assert process.wait(60) == 0
+
+
 def sklearn() -> None:
     """The regressor."""
     model = ct.LaplacianKernelRegressor(graph=GRAPH)
@@ -63,6 +84,7 @@ EXTRAS: dict[str, Callable[[], None]] = {
     "data": data,
     "ray": ray,
     "scale": scale,
+    "service": service,
     "sklearn": sklearn,
 }
 

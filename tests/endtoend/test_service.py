@@ -16,9 +16,13 @@ import pyarrow.parquet as pq
 
 import coterie as ct
 from coterie.__main__ import main
+from coterie.service.app import ServiceSettings
+from coterie.service.app.routes.table import ROUTES
 from coterie.service.client import Client, DecisionRequest, ExperimentSettings, RequestRefusedError
+from coterie.service.records import NewExperiment
 from served import Served
 
+GUIDE = Path(__file__).parents[2] / "docs" / "service.md"
 ARMS: dict[str, dict[str, float] | list[float] | None] = {"hymn": {"tempo": 0.2}, "punk": {"tempo": 0.9}}
 
 
@@ -149,6 +153,29 @@ def test_tables_are_loaded(
         assert f"experiment 'from-{kind}' has 4 users, 2 edges and 2 arms" in said
     with served.client() as client:
         assert client.decide(f"from-{kind}", "dee").arm in ("hymn", "punk")
+
+
+def test_the_examples_of_the_guide_run(
+    served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COTERIE_URL", served.url)
+    monkeypatch.setenv("COTERIE_KEY", served.key)
+    examples = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    for example in examples:
+        exec(compile(example, str(GUIDE), "exec"), {"__name__": "example"})
+    said = capsys.readouterr().out
+    assert len(examples) == 3
+    assert said.startswith("1 ")
+    assert "bo" in said
+
+
+def test_the_guide_has_every_setting_and_every_route() -> None:
+    text = GUIDE.read_text(encoding="utf-8")
+    for name in ServiceSettings.__struct_fields__ + NewExperiment.__struct_fields__ + DecisionRequest.__struct_fields__:
+        assert f"`{name}`" in text, name
+    for route in ROUTES:
+        assert route.path.replace("/v1/experiments/{experiment}", "").replace("/personalizer/v1.0/", "") in text, route
 
 
 def test_a_port_that_is_taken_is_refused(served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
