@@ -17,6 +17,8 @@ SAME = ("coterie", "numpy", "scipy", "pyarrow", "ray")  # and Python: what the b
 QUIET: Mapping[str, Any] = {"logging_level": "ERROR", "log_to_driver": False}
 KNOCK = "import ray, sys; ray.init(address=sys.argv[1], logging_level='ERROR', log_to_driver=False)"
 
+WANTS_TOKEN = "InvalidAuthToken"  # what Ray says to those who have none
+
 Versions = Mapping[str, str]
 
 
@@ -86,13 +88,18 @@ def _knock(address: str) -> None:
     command = [sys.executable, "-c", KNOCK, address]
     try:
         asked = subprocess.run(command, capture_output=True, text=True, timeout=ANSWERED_WITHIN, check=False)
-    except subprocess.TimeoutExpired:
-        raise _no_cluster(address, f"no answer in {ANSWERED_WITHIN:.0f} s") from None
+    except subprocess.TimeoutExpired as error:
+        said = (error.stderr or b"").decode(errors="replace")
+        raise _no_cluster(address, f"no answer in {ANSWERED_WITHIN:.0f} s", said) from None
     if asked.returncode:
-        raise _no_cluster(address, in_short(asked.stderr))
+        raise _no_cluster(address, in_short(asked.stderr), asked.stderr)
 
 
-def _no_cluster(address: str, why: str) -> ClusterError:
+def _no_cluster(address: str, why: str, said: str = "") -> ClusterError:
+    if WANTS_TOKEN in said:
+        rule = "driver and nodes have the same one, and RAY_AUTH_MODE=token in their environment"
+        remedy = "Copy the token from the head (docs/cluster.md, Two machines), and set that"
+        return ClusterError(f"the Ray cluster at {address!r} asks for a token", rule, remedy)
     remedy = "Start one (ray start --head), run the command on one of its nodes, or leave --address out"
     return ClusterError(
         f"no Ray cluster at {address!r}: {why}", "the address is that of a cluster that this machine is in", remedy

@@ -1,6 +1,7 @@
 """What is in the way of a Ray is told before anything is read."""
 
 import socket
+import subprocess
 import sys
 from pathlib import Path
 
@@ -8,7 +9,7 @@ import pytest
 
 from coterie.__main__ import main
 from coterie.errors import ClusterError
-from coterie.product.cluster.connection import check_reach
+from coterie.product.cluster.connection import check_reach, connected
 
 
 @pytest.mark.parametrize("command", ["fit", "score"])
@@ -28,3 +29,18 @@ def test_an_address_where_nobody_listens_is_told() -> None:
         check_reach(address)
     with pytest.raises(ClusterError, match=f"no Ray cluster at '{address}': nobody listens there"):
         check_reach(address)
+
+
+@pytest.mark.parametrize("ends", [True, False])
+def test_a_cluster_that_asks_for_a_token_is_told_as_such(monkeypatch: pytest.MonkeyPatch, ends: bool) -> None:
+    pytest.importorskip("ray", reason="Ray comes with the extra 'ray'")
+
+    def run(command: list[str], **_: object) -> subprocess.CompletedProcess[str]:
+        said = "RPC error: InvalidAuthToken: Authentication token is missing or incorrect"
+        if not ends:
+            raise subprocess.TimeoutExpired(command, 30, stderr=said.encode())
+        return subprocess.CompletedProcess(command, 1, "", f"{said}\nConnectionError: no")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(ClusterError, match="the Ray cluster at 'auto' asks for a token"), connected("auto", jobs=1):
+        pass
