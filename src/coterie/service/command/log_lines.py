@@ -7,7 +7,7 @@ from msgspec.json import decode, encode
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record of logging as a line of JSON; a message that is JSON stays so.
+    """Writes a record of logging as a line of JSON; a message that is JSON stays so, and one of such lines altogether.
 
     Examples:
         >>> made = logging.LogRecord("coterie", logging.INFO, "", 0, "%d events", (7,), None)
@@ -18,6 +18,8 @@ class JsonLines(logging.Formatter):
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line."""
         message = record.getMessage()
+        if getattr(record, "is_lines", False):
+            return message
         line = {
             "at": self.formatTime(record, self.datefmt),
             "level": record.levelname.lower(),

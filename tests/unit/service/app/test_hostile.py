@@ -11,6 +11,7 @@ from coterie.service.app import ServiceSettings
 from coterie.service.app.description.document import statuses
 from coterie.service.app.requests.calls import Route
 from coterie.service.app.routes.table import ROUTES
+from coterie.service.engine.clock import ServiceClock
 from service_app import DECISIONS, NEWS, Caller, service
 
 DEEP = 100_000
@@ -195,7 +196,8 @@ def changed(body: Any, random: Random) -> bytes:
 def try_changed_bodies(n: int, seed: int) -> None:
     """Sends so many changed bodies: every answer is documented, and none but a success changes anything."""
     random, taken = Random(seed), 0
-    with service(ServiceSettings(personalizer_experiment="news", log_requests=False)) as call:
+    still = ServiceClock(wall=lambda: 1e9, steady=lambda: 0.0)  # so that nothing expires meanwhile
+    with service(ServiceSettings(personalizer_experiment="news", log_requests=False), clock=still) as call:
         call("POST", DECISIONS, {"user": "ana", "event_id": "e1"})
         for _ in range(n):
             route = random.choice(WITH_BODY)

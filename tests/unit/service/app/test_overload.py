@@ -1,5 +1,6 @@
 """Too much at once, a disk that is full, a journal that is broken: refused or ended, and it goes on by itself."""
 
+import json
 import threading
 import time
 from collections.abc import Sequence
@@ -143,7 +144,15 @@ def test_the_log_has_a_line_for_each_request_and_no_key_or_body(caplog: pytest.L
     told = "\n".join(record.getMessage() for record in caplog.records if record.name.startswith("coterie"))
     lines = [line for line in told.splitlines() if line.startswith("{")]
     assert len(lines) == 2
-    assert '"route":"/v1/experiments/{experiment}/decisions","status":201' in lines[1]
+    assert (
+        json.loads(lines[1]).items()
+        >= {
+            "method": "POST",
+            "route": "/v1/experiments/{experiment}/decisions",
+            "status": 201,
+            "experiment": "news",
+        }.items()
+    )
     assert key not in told
     assert "secret-event" not in told
     assert "ana" not in told

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from datetime import UTC, datetime
 
 from coterie.service.app.requests.answers import encode
 from coterie.service.app.requests.calls import Call, Route
@@ -27,6 +28,8 @@ class Notes:
         if not self._log_requests:
             return
         line = {
+            "at": datetime.now(UTC),
+            "from": log.name,
             "method": route.method,
             "route": route.path,
             "status": status,
@@ -39,7 +42,7 @@ class Notes:
             asyncio.get_running_loop().call_later(WRITTEN_AFTER, self.write)
 
     def write(self) -> None:
-        """Writes the lines that there are, as one record."""
+        """Writes the lines that there are, as one record, which says that it is made of lines."""
         lines, self._lines = self._lines, []
         if lines:
-            log.info("%s", b"\n".join(lines).decode())
+            log.info("%s", b"\n".join(lines).decode(), extra={"is_lines": True})
