@@ -6,6 +6,7 @@ a batcher       gathers rewards and sends them together        batcher.py
 """
 
 from coterie.service.client.asynchronous import AsyncClient
+from coterie.service.client.batching.async_batcher import AsyncBatcher
 from coterie.service.client.batching.batcher import Batcher
 from coterie.service.client.blocking import Client
 from coterie.service.client.sending.failures import RequestRefusedError, ServiceError
@@ -15,6 +16,7 @@ from coterie.service.records import Arm, DecisionRequest, Edge, ExperimentSettin
 
 __all__ = [
     "Arm",
+    "AsyncBatcher",
     "AsyncClient",
     "Batcher",
     "Client",

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 
 import httpx
 
+from coterie.service.client.batching.async_batcher import AsyncBatcher
 from coterie.service.client.methods import IsAwaited, Methods
 from coterie.service.client.requests.call import Call, Plan
 from coterie.service.client.sending.failures import ServiceError
@@ -56,6 +57,10 @@ class AsyncClient(Methods, IsAwaited):
             for event in events:
                 yield event
             from_seq = events[-1]["seq"] + 1
+
+    def batching(self, *, size: int = 500, seconds: float = 1.0) -> AsyncBatcher:
+        """Returns what gathers rewards and sends them together: so many, or after so long."""
+        return AsyncBatcher(self.reward_many, size=size, seconds=seconds)
 
     async def carry_out(self, plan: Plan[T]) -> T:
         """Returns what came of a plan."""

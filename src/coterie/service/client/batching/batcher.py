@@ -4,13 +4,9 @@ import time
 from collections.abc import Callable, Iterable
 from threading import Condition, Thread
 
-from coterie.errors import DecisionError
 from coterie.service.client.batching.gathered import Gathered
-from coterie.service.client.requests.rows import as_reward
 from coterie.service.client.sending.failures import ServiceError
 from coterie.service.envelopes import EventReward, RewardResult
-
-MOST_WAITING = 20  # batches; then a reward waits for its place
 
 
 class Batcher:
@@ -44,7 +40,7 @@ class Batcher:
         self._send, self._gathered = send, Gathered(size, seconds)
         self._changed = Condition()
         self._failure: ServiceError | None = None
-        self._flushing = self._closed = False
+        self._flushing = False
         self._thread = Thread(target=self._work, name="coterie-rewards", daemon=True)
         self._thread.start()
 
@@ -82,19 +78,14 @@ class Batcher:
     ) -> None:
         """Takes what came of a decision; waits if too many are there already, and raises if they cannot be sent."""
         given = EventReward(event_id=event_id, value=value, reward_id=reward_id, observed_at=observed_at, place=place)
-        reward, most = as_reward(given), MOST_WAITING * self._gathered.size
         with self._changed:
-            self._check_open()
-            self._changed.wait_for(lambda: len(self._gathered) < most or self._failure is not None or self._closed)
-            self._check_open()
-            if len(self._gathered) >= most and self._failure is not None:
+            self._gathered.check_open()
+            self._changed.wait_for(lambda: not self._gathered.is_full or self._failure or self._gathered.is_closed)
+            self._gathered.check_open()
+            if self._gathered.is_full and self._failure is not None:
                 raise self._failure
-            self._gathered.add(reward, time.monotonic())
+            self._gathered.add(given, time.monotonic())
             self._changed.notify_all()
-
-    def _check_open(self) -> None:
-        if self._closed:
-            raise DecisionError("rewards are no longer gathered", "a batcher that is closed takes none", "Make another")
 
     def flush(self) -> None:
         """Sends what is there, waits for the answers, and raises if some was refused or could not be sent."""
@@ -109,13 +100,13 @@ class Batcher:
 
     def close(self) -> None:
         """Sends what is there and ends the thread; raises if some was refused or could not be sent."""
-        if self._closed:
+        if self._gathered.is_closed:
             return
         try:
             self.flush()
         finally:
             with self._changed:
-                self._closed = True
+                self._gathered.is_closed = True
                 self._changed.notify_all()
             self._thread.join()
 
@@ -136,9 +127,13 @@ class Batcher:
     def _wait_for_batch(self) -> bool:
         """Waits until there is something to send, and returns whether there is; otherwise it is the end."""
         with self._changed:
-            if self._failure is not None and not self._closed:  # a while before all is tried anew, unless it is urgent
-                self._changed.wait_for(lambda: self._failure is None or self._closed, self._gathered.seconds)
-            while not self._closed:
+            if (
+                self._failure is not None and not self._gathered.is_closed
+            ):  # a while before all is tried anew, unless it is urgent
+                self._changed.wait_for(
+                    lambda: self._failure is None or self._gathered.is_closed, self._gathered.seconds
+                )
+            while not self._gathered.is_closed:
                 due = self._gathered.due_in(time.monotonic())
                 if due is not None and (self._flushing or due <= 0):
                     return True

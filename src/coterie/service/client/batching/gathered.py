@@ -6,11 +6,13 @@ from itertools import islice
 
 from msgspec import UNSET
 
-from coterie.errors import ParameterError, counted
+from coterie.errors import DecisionError, ParameterError, counted
 from coterie.errors.checks import check_whole, is_number
+from coterie.service.client.requests.rows import as_reward
 from coterie.service.client.sending.failures import AGAIN, RequestRefusedError, ServiceError, failure_of
 from coterie.service.envelopes import MOST_IN_BATCH, EventReward, RewardResult
 
+MOST_WAITING = 20  # batches; then a reward waits for its place
 MOST_KEPT = 1000  # refused rewards that are kept to be looked at
 
 
@@ -25,6 +27,7 @@ class Gathered:
         n_sent: How many were taken by the service.
         n_refused: How many it refused.
         refused: The last of these, with why.
+        is_closed: Whether it takes no further ones.
     """
 
     def __init__(self, size: int, seconds: float) -> None:
@@ -35,15 +38,26 @@ class Gathered:
             raise ParameterError(f"seconds is {seconds!r}", "it is a number > 0", "Pass one")
         self.size, self.seconds = size, seconds
         self.n_sent = self.n_refused = 0
+        self.is_closed = False
         self.refused: deque[tuple[EventReward, RequestRefusedError | ServiceError]] = deque(maxlen=MOST_KEPT)
         self._waiting: deque[tuple[float, EventReward]] = deque()
 
     def __len__(self) -> int:
         return len(self._waiting)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether no further reward has room."""
+        return len(self._waiting) >= MOST_WAITING * self.size
+
+    def check_open(self) -> None:
+        """Raises if no further rewards are taken."""
+        if self.is_closed:
+            raise DecisionError("rewards are no longer gathered", "a batcher that is closed takes none", "Make another")
+
     def add(self, reward: EventReward, now: float) -> None:
-        """Takes a reward."""
-        self._waiting.append((now, reward))
+        """Takes a reward, and gives it an id if it has none."""
+        self._waiting.append((now, as_reward(reward)))
 
     def due_in(self, now: float) -> float | None:
         """Returns the seconds until a batch is to be sent; None if nothing waits."""

@@ -40,7 +40,7 @@ from coterie.service.records import (
 )
 
 T = TypeVar("T")
-MOST_AT_ONCE = 5000  # rows of a change: decisions wait until it is made
+MOST_AT_ONCE = 1000  # rows of a change: decisions wait until it is made
 MOST_REMOVED = 1000
 
 

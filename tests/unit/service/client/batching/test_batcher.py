@@ -8,7 +8,7 @@ import pytest
 
 from coterie.errors import DecisionError, ParameterError
 from coterie.service.client import Batcher, EventReward, RequestRefusedError, ServiceError
-from coterie.service.client.batching.batcher import MOST_WAITING
+from coterie.service.client.batching.gathered import MOST_WAITING
 from coterie.service.envelopes import Refusal, RewardResult
 from coterie.service.records import RewardAnswer
 
