@@ -1,6 +1,6 @@
 """Answers of the engine, and what values it takes."""
 
-from msgspec import UNSET
+from msgspec import UNSET, UnsetType
 
 from coterie.errors import ParameterError, RewardError
 from coterie.errors.checks import checked_binary, checked_reward
@@ -12,10 +12,13 @@ def answer_of(
     event_id: str, request: DecisionRequest, places: list[Decision], version: int, seq: int
 ) -> DecisionAnswer:
     """Returns the answer to a request, with the decision of each place."""
-    first, every = places[0], {}
+    first = places[0]
+    every: dict[str, float] | UnsetType = UNSET
+    slate: list[Place] | UnsetType = UNSET
     if request.probabilities:
         every = {str(arm): each.propensity for arm, each in first.candidates.items() if each.propensity is not None}
-    slate = [Place(arm=str(each.arm), propensity=each.propensity, mean=each.mean, std=each.std) for each in places]
+    if request.k is not None:
+        slate = [Place(arm=str(each.arm), propensity=each.propensity, mean=each.mean, std=each.std) for each in places]
     return DecisionAnswer(
         event_id=event_id,
         arm=str(first.arm),
@@ -24,8 +27,8 @@ def answer_of(
         std=first.std,
         model_version=version,
         seq=seq,
-        probabilities=every if request.probabilities else UNSET,
-        slate=UNSET if request.k is None else slate,
+        probabilities=every,
+        slate=slate,
     )
 
 

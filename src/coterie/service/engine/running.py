@@ -108,6 +108,9 @@ class RunningEngine:
             log.critical("the journal cannot be opened: %s", error)
             self._when_broken(error)
             raise
+        if self._is_stopping:
+            journal.close()
+            return
         commits = Commits(engine, journal, when_broken=self._when_broken, snapshot_every=self._snapshot_every)
         commits.start()
         self._running = Running(engine, commits, journal, recovery)
