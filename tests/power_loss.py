@@ -36,6 +36,7 @@ class Disk(apsw.VFS):
     """The disk, as a way for SQLite to get at its files.
 
     Args:
+        there: The files that are on it already, safe.
         is_honest: Whether what is synced is there after a power cut; otherwise the disk lies, as some do.
 
     Attributes:
@@ -44,8 +45,9 @@ class Disk(apsw.VFS):
         before: Called before each operation with what and to which file; may raise what it then fails with.
     """
 
-    def __init__(self, *, is_honest: bool = True) -> None:
+    def __init__(self, *, there: dict[str, bytes], is_honest: bool = True) -> None:
         self.vfs, self.is_honest = f"disk-{next(_numbers)}", is_honest
+        self._there = there
         self.done: list[Operation] = []
         self.before: Callable[[What, str], None] = lambda _what, _name: None
         super().__init__(self.vfs, "")
@@ -67,14 +69,22 @@ class Disk(apsw.VFS):
         if syncdir:
             self.note(Operation("folder", ""))
 
+    def go_on_from(self, other: "Disk", n_done: int, folder: Path) -> None:
+        """Takes over what was done to the files of another disk, which lie in this folder now, and was not synced."""
+        self.done = [each._replace(name=str(folder / Path(each.name).name)) for each in other.done[:n_done]]
+
     def note(self, operation: Operation) -> None:
         """Records what was done."""
         if self.is_honest or operation.what not in ("sync", "folder"):
             self.done.append(operation)
 
-    def image(self, n_done: int, random: Random) -> dict[str, bytes]:
-        """Returns what the files hold if the power went after so many operations."""
-        synced: dict[str, bytearray | None] = {}
+    def image(self, n_done: int, random: Random, kept: float | None = None) -> dict[str, bytes]:
+        """Returns what the files hold if the power went after so many operations.
+
+        `kept` is the share of operations that reached the disk though nobody had synced; by default any. If it is 1,
+        nothing is lost, as when a process is killed and the power stays.
+        """
+        synced: dict[str, bytearray | None] = {name: bytearray(content) for name, content in self._there.items()}
         since: defaultdict[str, list[Operation]] = defaultdict(list)
         for operation in self.done[:n_done]:
             if operation.what == "folder":
@@ -84,7 +94,7 @@ class Disk(apsw.VFS):
                     synced[each.name] = after(each, synced.get(each.name))
             else:
                 since[operation.name].append(operation)
-        kept = random.choice([0.0, 0.1, 0.5, 0.9, 1.0])
+        kept = random.choice([0.0, 0.1, 0.5, 0.9, 1.0]) if kept is None else kept
         for name, operations in since.items():
             synced[name] = left_of(operations, synced.get(name), random, kept)
         return {name: bytes(content) for name, content in synced.items() if content is not None}
@@ -111,9 +121,9 @@ class WatchedFile(apsw.VFSFile):
         self._disk.note(Operation("truncate", self._path, size=newsize))
 
     def xSync(self, flags: int) -> None:  # noqa: N802
-        """Waits until all is on the disk."""
+        """Notes that all is on the disk; the disk below need not know."""
+        del flags
         self._disk.before("sync", self._path)
-        super().xSync(flags)
         self._disk.note(Operation("sync", self._path))
         if self._has_new_name:
             self._disk.note(Operation("folder", ""))
@@ -121,9 +131,10 @@ class WatchedFile(apsw.VFSFile):
 
 
 @contextmanager
-def watched(*, is_honest: bool = True) -> Iterator[Disk]:
-    """Gives a disk, and lets SQLite forget it at the end."""
-    disk = Disk(is_honest=is_honest)
+def watched(folder: Path | None = None, *, is_honest: bool = True) -> Iterator[Disk]:
+    """Gives a disk, with the files of a folder if one is given, and lets SQLite forget it at the end."""
+    files = [] if folder is None else [path for path in folder.iterdir() if path.is_file()]
+    disk = Disk(there={str(path): path.read_bytes() for path in files}, is_honest=is_honest)
     try:
         yield disk
     finally:

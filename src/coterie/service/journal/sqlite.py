@@ -8,7 +8,8 @@ The write-ahead log is checkpointed here, not by SQLite on its own: that would o
 try again, and a disk that failed to sync once may report the next sync as done though nothing was.
 
 A batch that was refused, or met an I/O error, may be found after a crash, as any that was not acknowledged: it is in
-doubt until it is appended.
+doubt until it is appended. What a process that was killed left may be in the kernel only; whoever asks for it is told
+about it, so opening a store checkpoints, which syncs it.
 """
 
 import os
@@ -69,6 +70,7 @@ class SqliteJournal:
             self._connection = _opened(folder / FILE, synchronous, vfs)
             try:
                 self._connection.set_wal_hook(self._count_pages)
+                self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 self._last_seq: int = self._connection.execute("SELECT coalesce(max(seq), 0) FROM events").get
                 self._snapshots = SnapshotFiles(folder / SNAPSHOTS, last_seq=self._last_seq)
                 sync_folder(folder)
@@ -142,7 +144,7 @@ class SqliteJournal:
     def _broken(self, why: str) -> JournalBrokenError:
         """Returns the error after which nothing is written any more, not even by closing."""
         self._is_broken = True
-        with suppress(apsw.Error):
+        with suppress(apsw.Error):  # it may be closed
             self._connection.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
         rule = "after an I/O error nobody knows what is on the disk, and nothing is tried twice"
         return JournalBrokenError(f"the journal is broken: {why}", rule, "Mend the disk, and start the process again")

@@ -105,14 +105,25 @@ def test_a_damaged_page_is_found_when_it_is_read(store: Path) -> None:
 
 # Who may open it
 
-OPENED = "from coterie.service.journal import SqliteJournal; import sys; SqliteJournal(sys.argv[1])"
+HOLDER = """
+import fcntl, sys
+handle = open(sys.argv[1])
+fcntl.flock(handle, fcntl.LOCK_EX)
+print("locked", flush=True)
+sys.stdin.read()
+"""
 
 
-def test_another_process_is_refused(store: Path) -> None:
-    with closing(SqliteJournal(store)):
-        run = subprocess.run([sys.executable, "-c", OPENED, str(store)], capture_output=True, text=True, timeout=60)
-    assert run.returncode == 1
-    assert "is in use by another process; one process at a time has a store. End that, or use another." in run.stderr
+def test_while_another_process_has_it_nobody_else_gets_it(store: Path) -> None:
+    message = r"is in use by another process; one process at a time has a store\. End that, or use another\."
+    command = [sys.executable, "-c", HOLDER, str(store / "lock")]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "locked\n"
+        with pytest.raises(StoreError, match=message):
+            SqliteJournal(store)
+        other.kill()
+    SqliteJournal(store).close()
 
 
 def test_so_is_a_second_journal_of_this_process_until_the_first_is_closed(store: Path) -> None:
