@@ -8,6 +8,7 @@ import random
 import time
 from collections import deque
 from collections.abc import Callable
+from statistics import mean
 from threading import Event, Thread
 
 from coterie.errors import counted
@@ -60,7 +61,7 @@ class Town:
 
     def by_chance(self) -> float:
         """Returns what random choices would earn on average."""
-        return sum(self.liking(user, arm) for user in self.users for arm in self.arms) / 480
+        return mean(self.liking(user, arm) for user in self.users for arm in self.arms)
 
 
 class Demo:
@@ -84,11 +85,14 @@ class Demo:
         """Begins."""
         self._thread.start()
 
+    def wait(self) -> None:
+        """Waits until it has ended."""
+        self._thread.join()
+
     def stop(self) -> None:
         """Ends it, and waits until it has ended."""
         self._stopped.set()
-        if self._thread.is_alive():
-            self._thread.join()
+        self.wait()
         self._client.close()
 
     def _run(self) -> None:
@@ -126,8 +130,8 @@ class Demo:
 
     def _line(self, seq: int) -> str:
         n_decisions = self._client.experiment(EXPERIMENT).n_decisions
-        mean, n = sum(self._earned) / len(self._earned), len(self._earned)
         return (
-            f"demo: {counted(f'{n_decisions:,}', 'decision')}; mean reward {mean:.2f} in the last {n}, "
+            f"demo: {counted(f'{n_decisions:,}', 'decision')}; "
+            f"mean reward {mean(self._earned):.2f} in the last {len(self._earned)}, "
             f"by chance it is {self._town.by_chance():.2f}; {seq:,} events durable"
         )

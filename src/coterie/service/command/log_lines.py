@@ -1,19 +1,23 @@
 """The log of the process: a line of JSON each, without keys or features."""
 
 import logging
+import time
 
-from msgspec import DecodeError, Raw
-from msgspec.json import decode, encode
+from msgspec.json import encode
 
 
 class JsonLines(logging.Formatter):
-    """Writes a record of logging as a line of JSON; a message that is JSON stays so, and one of such lines altogether.
+    """Writes a record of logging as a line of JSON; one that is made of such lines stays as it is.
 
     Examples:
         >>> made = logging.LogRecord("coterie", logging.INFO, "", 0, "%d events", (7,), None)
-        >>> JsonLines(datefmt="now").format(made)
-        '{"at":"now","level":"info","from":"coterie","message":"7 events"}'
+        >>> made.created = made.msecs = 0.0
+        >>> JsonLines().format(made)
+        '{"at":"1970-01-01T00:00:00.000Z","level":"info","from":"coterie","message":"7 events"}'
     """
+
+    converter = time.gmtime
+    default_time_format, default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
         """Returns the line."""
@@ -21,23 +25,14 @@ class JsonLines(logging.Formatter):
         if getattr(record, "is_lines", False):
             return message
         line = {
-            "at": self.formatTime(record, self.datefmt),
+            "at": self.formatTime(record),
             "level": record.levelname.lower(),
             "from": record.name,
-            "message": Raw(message.encode()) if _is_object(message) else message,
+            "message": message,
         }
         if record.exc_info:
             line["error"] = self.formatException(record.exc_info)
         return encode(line).decode()
-
-
-def _is_object(message: str) -> bool:
-    if not message.startswith("{"):
-        return False
-    try:
-        return isinstance(decode(message), dict)
-    except DecodeError:
-        return False
 
 
 def log_to_stderr(level: str) -> None:
