@@ -16,7 +16,7 @@ class JsonLines(logging.Formatter):
         '{"at":"1970-01-01T00:00:00.000Z","level":"info","from":"coterie","message":"7 events"}'
     """
 
-    converter = time.gmtime
+    converter = staticmethod(time.gmtime)
     default_time_format, default_msec_format = "%Y-%m-%dT%H:%M:%S", "%s.%03dZ"
 
     def format(self, record: logging.LogRecord) -> str:
