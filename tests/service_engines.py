@@ -30,18 +30,23 @@ class Kept:
     Attributes:
         journal: Which is in memory.
         now: The time, which only a test changes.
+        jump: By how much the computer's clock is ahead of it.
     """
 
     journal: MemoryJournal = field(default_factory=MemoryJournal)
     now: float = 1000.0
+    jump: float = 0.0
 
     def __post_init__(self) -> None:
         self.engine, self.recovery = self.opened()
 
     def opened(self, journal: MemoryJournal | None = None, **options: Any) -> tuple[Engine, Recovery]:
         """Returns an engine on the journal as it is."""
-        clock = ServiceClock(wall=lambda: self.now, steady=lambda: self.now)
-        return open_engine(journal or self.journal, clock=clock, **options)
+        return open_engine(journal or self.journal, clock=self.clock(), **options)
+
+    def clock(self) -> ServiceClock:
+        """Returns the clock of a process that starts now."""
+        return ServiceClock(wall=lambda: self.now + self.jump, steady=lambda: self.now)
 
     def commit(self) -> None:
         """Makes all events durable, as a batch."""

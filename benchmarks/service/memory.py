@@ -101,6 +101,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--events", type=int, default=1_000_000)
     parser.add_argument("--max-pending", type=int, default=100_000)
+    parser.add_argument("--policy", default="auto-ucb", help="random shows the service's own share, sooner")
     parser.add_argument("--out", type=Path)
     given = parser.parse_args()
-    run(given.events, given.out, max_pending=given.max_pending)
+    run(given.events, given.out, max_pending=given.max_pending, policy=given.policy)
