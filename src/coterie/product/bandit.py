@@ -648,7 +648,7 @@ class Bandit:
         with self._lock:
             if not nested:
                 recover(self)
-            policy = self._learned.policy
+            policy, (pending, settled) = self._learned.policy, self._ledger.tables()
             yield {
                 "graph": self._learned.graph,
                 "arms": self._learned.arms,
@@ -676,8 +676,8 @@ class Bandit:
                 "belief": policy.state(),
                 "journal": None if self._journal is None else self._journal.mark,
                 "events": self._learned.events,
-                "pending": list(self._ledger.pending()),
-                "settled": list(self._ledger.settled()),
+                "pending": pending,
+                "settled": settled,
             }
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

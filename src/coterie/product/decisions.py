@@ -3,6 +3,7 @@
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -290,6 +291,23 @@ class Ledger:
     def settled(self) -> Iterator[tuple[int, int]]:
         """Yields the settled decisions that are remembered, and the number of their event."""
         yield from self._settled.items()
+
+    def tables(self) -> tuple[list[tuple[int, Pending]], list[tuple[int, int]]]:
+        """Returns what `pending` and `settled` yield, many times faster: a plain dict's items need not be followed.
+
+        Decisions are numbered in their order and events in theirs, so sorting finds little to do.
+
+        Examples:
+            >>> ledger = Ledger(limit=3, expire_after=None, clock=lambda: 0.0)
+            >>> for number in range(3):
+            ...     ledger.open(number, user=0, arm=number)
+            >>> ledger.settle(2, event=0).arm, ledger.settle(0, event=1).arm
+            (2, 0)
+            >>> [number for number, _ in ledger.tables()[0]], ledger.tables()[1]
+            ([1], [(2, 0), (0, 1)])
+        """
+        self._expire()
+        return sorted(dict.items(self._open)), sorted(dict.items(self._settled), key=itemgetter(1))
 
     def open(
         self,

@@ -79,7 +79,7 @@ class PendingDecisions:
         return len(self._by_id)
 
     def __iter__(self) -> Iterator[PendingDecision]:
-        return iter(self._by_id.values())
+        return iter(dict.values(self._by_id))  # as OrderedDict, but many times faster: nothing is ever moved
 
     def get(self, event_id: str) -> PendingDecision | None:
         """Returns a decision, if it is there."""
