@@ -19,6 +19,7 @@ from coterie.__main__ import main
 from coterie.service.app import ServiceSettings
 from coterie.service.app.routes.table import ROUTES
 from coterie.service.client import Client, DecisionRequest, ExperimentSettings, RequestRefusedError
+from coterie.service.client.methods import Method, Methods
 from coterie.service.records import NewExperiment
 from served import Served
 
@@ -170,10 +171,12 @@ def test_the_examples_of_the_guide_run(
     assert "bo" in said
 
 
-def test_the_guide_has_every_setting_and_every_route() -> None:
+def test_the_guide_has_every_setting_every_route_and_every_method() -> None:
     text = GUIDE.read_text(encoding="utf-8")
     for name in ServiceSettings.__struct_fields__ + NewExperiment.__struct_fields__ + DecisionRequest.__struct_fields__:
         assert f"`{name}`" in text, name
+    for name, each in vars(Methods).items():
+        assert f"`{name}`" in text or not isinstance(each, Method), name
     for route in ROUTES:
         assert route.path.replace("/v1/experiments/{experiment}", "").replace("/personalizer/v1.0/", "") in text, route
 
