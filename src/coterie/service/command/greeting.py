@@ -1,5 +1,6 @@
 """What the command prints when the service is ready: where it is, its first key, and what to try."""
 
+import os
 from pathlib import Path
 
 from coterie.contracts import VERSION
@@ -25,10 +26,11 @@ def address(host: str, port: int) -> str:
 
 
 def where(url: str, store: str, n_events: int, host: str) -> str:
-    """Returns the lines that say where the service and its store are."""
+    """Returns the lines that say where the service, its store and its process are."""
     open_to_all = "" if host in LOOPBACK else f"\nIt listens on {host}, and speaks no TLS: put a proxy before it."
     events = counted(f"{n_events:,}", "event")
-    return f"coterie {VERSION} at {url}; its routes: {url}/docs\nstore: {Path(store).resolve()}, {events}{open_to_all}"
+    kept = f"store: {Path(store).resolve()}, {events}; process: {os.getpid()}"
+    return f"coterie {VERSION} at {url}; its routes: {url}/docs\n{kept}{open_to_all}"
 
 
 def key_lines(url: str, key: str) -> str:
