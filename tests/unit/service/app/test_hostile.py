@@ -222,6 +222,24 @@ def test_many_changed_bodies_are_taken_or_refused_whole(seed: int) -> None:
     try_changed_bodies(2000, seed)
 
 
+@pytest.mark.parametrize(
+    ("body", "path"),
+    [
+        (b'{"user": "ana", "candidates": ["tea", "ale", 7, true]}', "$.candidates[2]"),
+        (b'{"user": "ana", "candidates": [{"id": "a", "features": [1, 2]}, {"id": "b", "features": [1, "2"]}], "k": 0}',
+         "$.candidates[1].features[1]"),
+        (b'{"user": "ana", "context": {"a": 1, "b": [], "c": {}}}', "$.context[...]"),
+        (b'{"user": "ana", "exclude": ["a", "b", "", "c"], "candidates": [8]}', "$.exclude[2]"),
+        (b'{"user": "ana", "exclude": ["a", ""], "k"', "$.exclude[1]"),
+        (b'{"user": 7}', "$.user"),
+        (b'{"user": "ana", "more": 7}', "$.more"),
+    ],
+)  # fmt: skip
+def test_the_path_names_the_place_in_a_list(body: bytes, path: str, call: Caller) -> None:
+    route = next(route for route in ROUTES if route.path.endswith("/decisions"))
+    assert refused(call, route, body).json()["error"]["path"] == path
+
+
 def test_a_million_candidates_and_as_many_rows_are_refused(call: Caller) -> None:
     route = next(route for route in ROUTES if route.path.endswith("/decisions"))
     for n, status in ((10_001, 400), (1_000_000, 413)):

@@ -4,6 +4,7 @@ import logging
 from typing import NamedTuple
 
 from msgspec import UNSET
+from numpy.linalg import LinAlgError
 
 from coterie.errors import (
     ArmError,
@@ -77,6 +78,7 @@ MEANINGS: tuple[tuple[type[CoterieError], Meaning], ...] = (
     (InputError, Meaning(422, "input")),
     (NumericalError, Meaning(422, "numbers")),
 )
+NUMBERS = "the numbers led to a matrix without a factor", "models compute in 64 bits", "Send numbers of like size"
 
 
 class Failure(NamedTuple):
@@ -101,6 +103,8 @@ def failure_of(error: BaseException) -> Failure:
     """
     if isinstance(error, RequestError):
         return Failure(error.status, _refusal(error, error.code, error.path), error.headers)
+    if isinstance(error, LinAlgError):
+        error = NumericalError(*NUMBERS)
     for kind, meaning in MEANINGS:
         if isinstance(error, kind):
             headers = (RETRY_AFTER,) if meaning.status == 503 else ()
