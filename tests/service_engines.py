@@ -8,7 +8,7 @@ from coterie.service.engine.clock import ServiceClock
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.opening import Recovery, open_engine
 from coterie.service.engine.snapshots import snapshot_of
-from coterie.service.journal import MemoryJournal
+from coterie.service.journal import MemoryJournal, ServiceJournal
 from coterie.service.records import Arm, DecisionRequest, Edge, Graph, NewExperiment, RewardRequest
 
 USERS = ("ana", "bo", "cy", "di")
@@ -28,19 +28,19 @@ class Kept:
     """An engine and its journal, to be closed and opened again.
 
     Attributes:
-        journal: Which is in memory.
+        journal: Which is in memory, unless it is given.
         now: The time, which only a test changes.
         jump: By how much the computer's clock is ahead of it.
     """
 
-    journal: MemoryJournal = field(default_factory=MemoryJournal)
+    journal: ServiceJournal = field(default_factory=MemoryJournal)
     now: float = 1000.0
     jump: float = 0.0
 
     def __post_init__(self) -> None:
         self.engine, self.recovery = self.opened()
 
-    def opened(self, journal: MemoryJournal | None = None, **options: Any) -> tuple[Engine, Recovery]:
+    def opened(self, journal: ServiceJournal | None = None, **options: Any) -> tuple[Engine, Recovery]:
         """Returns an engine on the journal as it is."""
         return open_engine(journal or self.journal, clock=self.clock(), **options)
 
