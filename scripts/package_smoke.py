@@ -60,9 +60,8 @@ def service() -> None:
     command = [sys.executable, "-m", "coterie", "serve", "--port", "0", "--store", "store"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = "".join(iter(process.stdout.readline, "Ctrl-C ends it.\n"))
-        found = re.search(r"COTERIE_URL=(\S+) COTERIE_KEY=(\S+)", said)
-        assert found is not None
+        told = (re.search(r"COTERIE_URL=(\S+) COTERIE_KEY=(\S+)", line) for line in process.stdout)
+        found = next(each for each in told if each is not None)
         with Client(found[1], found[2]) as client:
             client.create_experiment("drinks", arms=ARMS, edges=[("ana", "bo"), ("bo", "cy")])
             decision = client.decide("drinks", "ana")
