@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from random import Random
 
 import apsw
 import pytest
@@ -15,7 +16,7 @@ import pytest
 from coterie.errors import StoreError
 from coterie.service.journal import Event, JournalBrokenError, JournalFullError, SqliteJournal
 from journal_cases import event
-from power_loss import Disk, What, watched
+from power_loss import Disk, What, watched, write_image
 
 FSYNC, WRITE = apsw.SQLITE_IOERR_FSYNC, apsw.SQLITE_IOERR_WRITE
 
@@ -96,6 +97,17 @@ def test_an_error_of_opening_is_told(disk: Disk, tmp_path: Path, what: What) -> 
     with pytest.raises(StoreError, match="cannot be used as a store"):
         opened(disk, tmp_path / "store")
     check_sound(tmp_path / "store", [])
+
+
+def test_an_error_while_what_a_killed_process_left_is_synced_ends_it(disk: Disk, tmp_path: Path) -> None:
+    with closing(opened(disk, tmp_path / "store")) as journal:
+        journal.append([event(1)])
+        write_image(disk.image(len(disk.done), Random(0), kept=1.0), tmp_path / "killed")
+    met = fail(disk, "sync", "-wal", FSYNC, times=1)
+    with pytest.raises(JournalBrokenError, match="the journal is broken"):
+        opened(disk, tmp_path / "killed")
+    assert len(met) == 1
+    check_sound(tmp_path / "killed", [event(1)])
 
 
 @pytest.mark.parametrize("after", [0, 1, 2, 5])
