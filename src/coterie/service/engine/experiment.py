@@ -4,7 +4,8 @@ What an event means for the service is in `apply`, for those that just happened 
 it means for the bandit is in the event's `changes`: made again by a replay, and done already by the live call.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from msgspec import UNSET
@@ -17,6 +18,8 @@ from coterie.product.files.replaying import Replay
 from coterie.product.inputs.arm_inputs import with_arms, without_arms
 from coterie.service.engine.bandits import (
     arms_of,
+    bandit_as_bytes,
+    bandit_of_bytes,
     check_named_once,
     edges_of,
     graph_of,
@@ -154,14 +157,16 @@ class Experiment:
         for arm in (*change.retire, *change.revive):
             after.index_of(arm)
         without_arms(after.ids, {*bandit.retired, *change.retire} - {*change.revive})  # raises, as the lines above do
+        calls: list[Callable[[Bandit], object]] = []
         if new:
-            bandit.add_arms(arms_of(new))
+            calls.append(lambda bandit: bandit.add_arms(arms_of(new)))
         if old and after.has_features:
-            bandit.update_features(arms_of(old))
+            calls.append(lambda bandit: bandit.update_features(arms_of(old)))
         if change.revive:
-            bandit.revive_arms(change.revive)
+            calls.append(lambda bandit: bandit.revive_arms(change.revive))
         if change.retire:
-            bandit.retire_arms(change.retire)
+            calls.append(lambda bandit: bandit.retire_arms(change.retire))
+        self._make_all(calls)
 
     def change_users(self, change: UsersChange) -> None:
         """Adds users with their friends, and removes users with what was learned from them.
@@ -177,12 +182,23 @@ class Experiment:
         after = after.set_edges(joined)[0] if joined else after
         for user in gone:
             after = after.remove_user(user)[0]  # raises, as the lines above do, before the bandit has changed
+        calls: list[Callable[[Bandit], object]] = []
         if new:
-            self.bandit.add_users(new)
+            calls.append(lambda bandit: bandit.add_users(new))
         if joined:
-            self.bandit.connect_many(joined)
-        for user in gone:
-            self.bandit.remove_user(user)
+            calls.append(lambda bandit: bandit.connect_many(joined))
+        calls += [partial(Bandit.remove_user, user=user) for user in gone]
+        self._make_all(calls)
+
+    def _make_all(self, calls: Sequence[Callable[[Bandit], object]]) -> None:
+        """Makes calls of the bandit, all or none: each is whole by itself, several are tried on a copy first."""
+        if len(calls) > 1:
+            copy, replay = bandit_of_bytes(bandit_as_bytes(self.bandit))
+            replay.end()
+            for call in calls:
+                call(copy)
+        for call in calls:
+            call(self.bandit)
 
     def make_again(self, changes: Sequence[Line]) -> None:
         """Makes the bandit's part of an event again, as in a replay."""

@@ -250,6 +250,20 @@ def test_a_million_candidates_and_as_many_rows_are_refused(call: Caller) -> None
     assert refused(call, edges, lines, **{"content-type": "application/x-ndjson"}).status_code == 400
 
 
+@pytest.mark.parametrize(
+    ("method", "part", "body"),
+    [
+        ("PUT", "users", {"users": [{"id": "ana", "friends": {"dee": 2e9}}, {"id": "dee"}]}),
+        ("PATCH", "users", {"add": [{"id": "dee"}, {"id": "ana", "friends": {"bo": 2e9}}], "remove": ["cy"]}),
+    ],
+)
+def test_a_change_of_several_parts_is_made_whole_or_not_at_all(
+    method: str, part: str, body: dict[str, Any], call: Caller
+) -> None:
+    route = next(route for route in ROUTES if route.path.endswith(part) and route.method == method)
+    assert refused(call, route, json.dumps(body).encode()).status_code == 422
+
+
 def test_lines_of_ndjson_are_taken_and_odd_ones_are_named(call: Caller) -> None:
     edges = next(route for route in ROUTES if route.path.endswith("/edges") and route.method == "PATCH")
     kind = {"content-type": "application/x-ndjson"}
