@@ -249,6 +249,7 @@ class Ledger:
         self._open: OrderedDict[int, Pending] = OrderedDict()
         self._settled: OrderedDict[int, int] = OrderedDict()
         self._done: list[tuple[int, Pending | None, int | None]] = []  # what to undo, since `begin`
+        self._was_moved = False  # whether the tables' own order may be another than that of their dicts
 
     def __len__(self) -> int:
         self._expire()
@@ -274,6 +275,7 @@ class Ledger:
             ([0, 1], [])
         """
         self._open, self._settled = mark
+        self._was_moved = True
         for number, waited, event in reversed(self._done):
             _put(self._open, number, waited)
             _put(self._settled, number, event)
@@ -295,7 +297,7 @@ class Ledger:
     def tables(self) -> tuple[list[tuple[int, Pending]], list[tuple[int, int]]]:
         """Returns what `pending` and `settled` yield, many times faster: a plain dict's items need not be followed.
 
-        Decisions are numbered in their order and events in theirs, so sorting finds little to do.
+        Where a rollback has moved some they are sorted: decisions are numbered in their order, and events in theirs.
 
         Examples:
             >>> ledger = Ledger(limit=3, expire_after=None, clock=lambda: 0.0)
@@ -307,7 +309,11 @@ class Ledger:
             ([1], [(2, 0), (0, 1)])
         """
         self._expire()
-        return sorted(dict.items(self._open)), sorted(dict.items(self._settled), key=itemgetter(1))
+        waiting, settled = list(dict.items(self._open)), list(dict.items(self._settled))
+        if self._was_moved:
+            waiting.sort()
+            settled.sort(key=itemgetter(1))
+        return waiting, settled
 
     def open(
         self,
