@@ -13,6 +13,7 @@ with require_extra("service", "the client of the service"):
     import httpx
 
 URL, KEY = "COTERIE_URL", "COTERIE_KEY"
+LOOPBACK = ("127.0.0.1", "::1", "localhost")
 DEFAULT_URL = "http://127.0.0.1:8711"
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 NOT_DONE = frozenset({429, 503})  # the service says so before it does anything
@@ -39,7 +40,8 @@ def connection(url: str | None, key: str | None, timeout: float) -> dict[str, An
             "the key has odd characters", "a key is ctr_ and letters, digits, - and _", "Copy it again"
         )
     headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {secret}"} if secret else {})
-    return {"base_url": parsed, "headers": headers, "timeout": timeout}
+    is_here = parsed.host in LOOPBACK  # and no proxy of the environment leads there
+    return {"base_url": parsed, "headers": headers, "timeout": timeout, "trust_env": not is_here}
 
 
 def _bad_address(address: str, why: str) -> ParameterError:
