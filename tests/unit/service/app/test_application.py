@@ -1,6 +1,7 @@
 """The app from making an experiment to its rewards, as a caller sees it."""
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 from litestar.testing import TestClient
 
@@ -45,6 +46,17 @@ def test_decisions_and_rewards_of_a_batch_are_each_for_itself() -> None:
         rewards = [{"event_id": "e1", "value": 1}, {"event_id": "e1", "value": 1}, {"event_id": "later", "value": 1}]
         results = call("POST", "/v1/events/rewards", {"rewards": rewards}).json()["results"]
         assert [each["reward"]["status"] for each in results] == ["applied", "duplicate", "held"]
+
+
+def test_others_are_answered_during_a_batch() -> None:
+    with service() as call, ThreadPoolExecutor(1) as aside:
+        many = {"decisions": [{"user": "ana", "event_id": f"m{number}"} for number in range(1000)]}
+        batch = aside.submit(call, "POST", f"{DECISIONS}/batch", many)
+        until(lambda: call.running.engine.state.decided("m0") is not None)
+        between = call("POST", DECISIONS, {"user": "bo"}).json()["seq"]
+        seqs = [each["decision"]["seq"] for each in batch.result().json()["results"]]
+        assert len(seqs) == 1000
+        assert seqs[0] < between < seqs[-1]
 
 
 def test_until_the_replay_is_done_the_process_lives_and_is_not_ready() -> None:

@@ -1,7 +1,7 @@
 """A route, a call of it, and what all calls share."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -53,7 +53,7 @@ class Call:
         return self.service.running.engine
 
 
-Handler: TypeAlias = Callable[[Call], Answer]
+Handler: TypeAlias = Callable[[Call], Answer | Coroutine[Any, Any, Answer]]
 Method: TypeAlias = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 
 
@@ -67,7 +67,7 @@ class Route:
         scope: What a key must be good for; none means that no key is needed. There is no default: a route that does
             not say so cannot be written.
         where: The experiments that the key must be good for: that in the path, all, or some, which the handler checks.
-        handler: What answers, in one go.
+        handler: What answers, in one go; a coroutine where it does many things, and lets others in between them.
         changes: Whether it may change what the service knows: its answer leaves after the commit of all that has
             happened by then.
         is_long: Whether it may take long: it works in a thread, and one such call at a time.

@@ -80,12 +80,18 @@ class Endpoint:
         if self._route.changes:
             commits = self._service.running.commits
             commits.check_open()
-            answer = self._route.handler(call)
+            made = self._route.handler(call)
+            answer = made if isinstance(made, Answer) else await made
             await commits.durable(call.engine.state.seq)
             return answer
         if self._route.is_long:
-            return await self._service.read(partial(self._route.handler, call))
-        return self._route.handler(call)
+            return await self._service.read(partial(self._in_one_go, call))
+        return self._in_one_go(call)
+
+    def _in_one_go(self, call: Call) -> Answer:
+        made = self._route.handler(call)
+        assert isinstance(made, Answer)
+        return made
 
     async def _send(self, answer: Answer, call: Call, receive: Receive, send: Send) -> None:
         """Sends an answer; the connection ends if a body was not read that is too large, or of unknown size."""

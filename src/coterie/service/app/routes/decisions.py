@@ -1,5 +1,7 @@
 """Decisions, one or many in a request."""
 
+import asyncio
+
 from coterie.errors import CoterieError
 from coterie.service.app.requests.answers import Answer, answer_of
 from coterie.service.app.requests.bodies import BodyType
@@ -17,10 +19,13 @@ def decide(call: Call) -> Answer:
     return answer_of(answer, 201 if is_new else 200)
 
 
-def decide_many(call: Call) -> Answer:
-    """Makes decisions, each for itself, in order."""
+async def decide_many(call: Call) -> Answer:
+    """Makes decisions, each for itself, in order; others are answered between them."""
     call.engine.view(call.params["experiment"])  # raises if it is not there
-    results = [_result(call, request) for request in call.given.decisions]
+    results = []
+    for request in call.given.decisions:
+        results.append(_result(call, request))
+        await asyncio.sleep(0)
     return answer_of(DecisionResults(results=results))
 
 

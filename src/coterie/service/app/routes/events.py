@@ -1,5 +1,7 @@
 """What came of decisions: rewards, one or many in a request, and activations."""
 
+import asyncio
+
 from coterie.errors import CoterieError
 from coterie.service.app.requests.access import check_experiment
 from coterie.service.app.requests.answers import Answer, answer_of
@@ -46,9 +48,13 @@ def activate(call: Call) -> Answer:
     return answer_of(call.engine.activate(event_id))
 
 
-def reward_many(call: Call) -> Answer:
-    """Learns what came of decisions, each for itself, in order."""
-    return answer_of(RewardResults(results=[_result(call, each) for each in call.given.rewards]))
+async def reward_many(call: Call) -> Answer:
+    """Learns what came of decisions, each for itself, in order; others are answered between them."""
+    results = []
+    for reward in call.given.rewards:
+        results.append(_result(call, reward))
+        await asyncio.sleep(0)
+    return answer_of(RewardResults(results=results))
 
 
 def _result(call: Call, given: EventReward) -> RewardResult:
