@@ -70,8 +70,10 @@ class Commits:
 
     def check_open(self) -> None:
         """Raises if no change can be taken at the moment."""
-        if self.is_broken or self.is_full:
-            what = "the journal is broken" if self.is_broken else "there is no room for the journal"
+        has_ended = self._task is not None and self._task.done()
+        if self.is_broken or self.is_full or has_ended:
+            what = "there is no room for the journal" if self.is_full else "the service has stopped"
+            what = "the journal is broken" if self.is_broken else what
             raise UnavailableError(what, "every change is in the journal", "Try again later; the operator is needed")
 
     async def durable(self, seq: int) -> None:

@@ -203,6 +203,19 @@ def test_a_repeat_is_answered_only_once_the_first_is_durable() -> None:
     assert [event.kind for event in service.journal.read(1)][2:] == ["decided", "rewarded"]
 
 
+def test_nobody_waits_for_a_service_that_has_stopped() -> None:
+    async def run() -> None:
+        service = Service(Odd())
+        service.engine.create(experiment(policy="random"))
+        service.commits.start()
+        await service.commits.stop()
+        answer, _ = service.engine.decide("news", DecisionRequest(user="ana"))
+        with pytest.raises(UnavailableError, match="the service has stopped"):
+            await asyncio.wait_for(service.commits.durable(answer.seq), timeout=5)
+
+    asyncio.run(run())
+
+
 def test_a_start_after_a_stop_is_from_a_snapshot() -> None:
     async def test(service: Service) -> None:
         for step in range(10):
