@@ -1,5 +1,6 @@
 """The service as people run it: a process that is asked over HTTP, killed and started again, and loses nothing."""
 
+import logging
 import re
 import signal
 import time
@@ -191,8 +192,9 @@ def test_the_guide_has_every_setting_every_route_and_every_method() -> None:
 
 
 def test_a_port_that_is_taken_is_refused(served: Served, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    port = served.url.rpartition(":")[2]
+    port, handlers = served.url.rpartition(":")[2], list(logging.getLogger().handlers)
     assert main(["serve", "--port", port, "--store", str(tmp_path / "other")]) == 2
+    assert logging.getLogger().handlers == handlers
     assert f"127.0.0.1:{port} cannot be listened on: Address already in use; " in capsys.readouterr().err
     assert not (tmp_path / "other").exists()
 

@@ -57,9 +57,12 @@ def run_serve(options: argparse.Namespace) -> int:
         return _load(options)
     with require_extra("service", "coterie serve"):
         from coterie.service.command.running import run
-    signal.signal(signal.SIGTERM, _stop)
-    with suppress(KeyboardInterrupt):  # which the server has waited for, or which came before it began
-        run(options)
+    before = signal.signal(signal.SIGTERM, _stop)
+    try:
+        with suppress(KeyboardInterrupt):  # which the server has waited for, or which came before it began
+            run(options)
+    finally:
+        signal.signal(signal.SIGTERM, before)
     print("coterie: stopped; every event that was answered for is in the store", file=sys.stderr)
     return 0
 

@@ -2,6 +2,8 @@
 
 import logging
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from msgspec.json import encode
 
@@ -35,9 +37,17 @@ class JsonLines(logging.Formatter):
         return encode(line).decode()
 
 
-def log_to_stderr(level: str) -> None:
-    """Sends what is logged from a level on to the standard error."""
-    handler = logging.StreamHandler()
+@contextmanager
+def logged_to_stderr(level: str) -> Iterator[None]:
+    """Sends what is logged from a level on to the standard error, but for each request of our own client."""
+    root, handler = logging.getLogger(), logging.StreamHandler()
     handler.setFormatter(JsonLines())
-    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    logging.getLogger("httpx").setLevel(logging.WARNING)
+    handler.addFilter(lambda record: record.name != "httpx" or record.levelno > logging.INFO)
+    before = root.level
+    root.addHandler(handler)
+    root.setLevel(level.upper())
+    try:
+        yield
+    finally:
+        root.removeHandler(handler)
+        root.setLevel(before)

@@ -6,7 +6,7 @@ from coterie.service.app.serving import listening, serve
 from coterie.service.client import Client, Retries
 from coterie.service.command.demo import EXPERIMENT, Demo
 from coterie.service.command.greeting import address, key_lines, try_lines, where
-from coterie.service.command.log_lines import log_to_stderr
+from coterie.service.command.log_lines import logged_to_stderr
 from coterie.service.command.options import settings_from
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 
@@ -14,9 +14,8 @@ from coterie.service.engine.running import RunningEngine, ensure_admin_key
 def run(options: argparse.Namespace) -> None:
     """Serves until the process is told to stop."""
     settings = settings_from(options)
-    log_to_stderr(options.log_level or ("warning" if options.demo else "info"))
-    demos: list[Demo] = []
-    with listening(settings) as listener:
+    level, demos = options.log_level or ("warning" if options.demo else "info"), list[Demo]()
+    with logged_to_stderr(level), listening(settings) as listener:
         url = address(settings.host, listener.getsockname()[1])
 
         async def greet(running: RunningEngine) -> None:
