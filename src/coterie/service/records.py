@@ -43,7 +43,7 @@ Context: TypeAlias = (
     | Annotated[list[float], Meta(max_length=MOST_NAMES)]
 )
 Seconds: TypeAlias = Annotated[float, Meta(gt=0, le=10 * 366 * 86_400)]
-Share: TypeAlias = Annotated[float, Meta(ge=0, lt=1)]
+Share: TypeAlias = Annotated[float, Meta(ge=0, le=0.5)]
 Aggregation: TypeAlias = Literal["first", "last", "sum", "mean", "max"]
 RewardStatus: TypeAlias = Literal["applied", "duplicate", "late", "held"]
 Scope: TypeAlias = Literal["decide", "reward", "read", "admin"]  # what a key may do

@@ -240,6 +240,11 @@ def test_the_path_names_the_place_in_a_list(body: bytes, path: str, call: Caller
     assert refused(call, route, body).json()["error"]["path"] == path
 
 
+def test_a_floor_that_no_choice_can_have_is_refused_at_once(call: Caller) -> None:
+    route = next(route for route in ROUTES if route.method == "PATCH" and route.path.endswith("{experiment}"))
+    assert refused(call, route, b'{"exploration_floor": 0.51}').json()["error"]["path"] == "$.exploration_floor"
+
+
 def test_a_million_candidates_and_as_many_rows_are_refused(call: Caller) -> None:
     route = next(route for route in ROUTES if route.path.endswith("/decisions"))
     for n, status in ((10_001, 400), (1_000_000, 413)):

@@ -70,9 +70,11 @@ def statuses(route: Route) -> list[int]:
     if "{" in route.path:
         found |= {404}
     if route.body is not None:
-        found |= {400, 408, 413, 415, 422}
+        found |= {400, 408, 413, 415}
     if route.query is not None:
         found |= {400}
+    if route.changes:
+        found |= {422}
     return sorted(found)
 
 
