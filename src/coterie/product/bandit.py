@@ -302,7 +302,8 @@ class Bandit:
                 none given means every arm that is not retired.
             context: What is different about this moment: a mapping from names to numbers, texts, True or False, or a
                 row of numbers. The first one says what further ones hold, unless `context_schema` does.
-            keep: Whether arms that are new join the pool; otherwise they are candidates of this decision only.
+            keep: Whether arms that are new join the pool; otherwise they are candidates of this decision only,
+                which takes a bandit with contexts.
         """
         row, requests = self._learned.policy.graph.index_of(user), self._requests()
         shown = self._shown(requests, candidates, context, keep=keep)

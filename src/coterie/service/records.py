@@ -213,8 +213,8 @@ class DecisionRequest(Record, frozen=True, kw_only=True):
 
     Attributes:
         user: For whom.
-        candidates: Ids of arms, or new arms with features, which are candidates of this decision only; none given means
-            every arm that is not retired.
+        candidates: Ids of arms, or new arms with features; none given means every arm that is not retired. In an
+            experiment with contexts new arms are candidates of this decision only; in one without they join its arms.
         context: What is different about this moment.
         event_id: The caller's own id, by which a repeat is known; one is made if none is given.
         exclude: Arms that are not to be chosen.

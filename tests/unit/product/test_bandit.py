@@ -484,3 +484,37 @@ def test_a_batch_with_an_unknown_user_decides_nothing() -> None:
     assert [each.arm for each in together] == [other.decide(user).arm for user in ("ana", "bo", "ana")]
     with pytest.raises(ParameterError, match="pending is 'wait'"):
         make(pending="wait")
+
+
+@pytest.mark.parametrize("policy", ["auto-ucb", "lk-gp-ucb", "per-user-linucb"])
+def test_new_arms_join_the_pool_with_a_decision_where_there_are_no_contexts(policy: str) -> None:
+    bandit = make(policy=policy)
+    bandit.learn("ana", "a", 1.0)
+    features = [0.1, 0.2, 0.3]
+    decision = bandit.decide("bo", {"a": None, "new": features}, keep=True)
+    assert set(decision.candidates) == {"a", "new"}
+    told = make(policy=policy, arms={**ARMS, "new": features})
+    told.learn("ana", "a", 1.0)
+    assert bandit.predict("bo", ["new"])["new"] == pytest.approx(told.predict("bo", ["new"])["new"])
+    bandit.reward(decision.id, 0.5)
+    bandit.decide("bo", {"new": features, "b": None}, keep=True)  # it is there by now
+    assert bandit.arms.ids[-1] == "new"
+    assert len(bandit.arms) == len(ARMS) + 1
+
+
+@pytest.mark.parametrize(
+    ("user", "candidates"),
+    [
+        ("ana", {"new": [1.0]}),
+        ("ana", {"a": [9.0, 9.0, 9.0]}),
+        ("zoe", {"new": [1.0, 1.0, 1.0]}),
+        ("ana", {"new": None}),
+    ],
+)
+def test_new_arms_that_are_refused_leave_the_pool_as_it_was(user: str, candidates: dict[str, Any]) -> None:
+    bandit = make()
+    with pytest.raises(CoterieError):
+        bandit.decide(user, candidates, keep=True)
+    assert (bandit.arms.ids, bandit.n_decisions) == (tuple(ARMS), 0)
+    with pytest.raises(CandidatesError, match="keep=True"):
+        bandit.decide("ana", {"new": [1.0, 1.0, 1.0]})

@@ -9,6 +9,7 @@ import numpy as np
 from coterie.contracts import ArmId, Array, Index
 from coterie.errors import CandidatesError, ContextError, counted, listed
 from coterie.kernels import ArmPool
+from coterie.kernels.input_space import InputSpace
 from coterie.kernels.schema import ContextSchema
 from coterie.policies import Policy
 from coterie.policies.auto.context_policy import ContextPolicy
@@ -56,7 +57,7 @@ class Requests:
         self._learned, self._ledger, self._learns = learned, ledger, learns
         self.policy: Policy = learned.policy
         self._inputs = self.policy.inputs if isinstance(self.policy, ContextPolicy) else None
-        self._n_read = 0
+        self._arms, self._n_read = learned.arms, 0
 
     def read(self, candidates: Any, context: Any = None, *, keep: bool = False) -> Shown:
         """Returns the candidates as the model knows them in a context, or raises.
@@ -90,6 +91,8 @@ class Requests:
         """
         policy, inputs = self.policy, self._inputs
         if not isinstance(policy, ContextPolicy) or inputs is None:
+            if self._arms is not self._learned.arms:
+                change(arms=self._arms)
             return
         if policy is not self._learned.policy:
             self._learned.take_policy(policy)
@@ -114,25 +117,38 @@ class Requests:
     def _of_mapping(self, candidates: Mapping[Any, Any], context: Any, *, keep: bool) -> Shown:
         """Returns what `read` does, of a mapping from ids to features."""
         if self._inputs is None:
-            what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "this bandit knows its pool alone"
-            raise CandidatesError(what, rule, "Pass ids, or state request_features or context_schema at the start")
+            return self._joining(candidates, keep=keep)
         found = read_candidates(self._inputs, candidates, keep=keep)
         if keep:
-            found = self._kept(found)
+            pool = _joined(self._inputs.arms, found)
+            rows = _rows_in(pool, found)
+            self._inputs = replace(self._inputs, arms=pool)
+            found = found._replace(rows=rows, features=self._inputs.of_arms(rows))
         row, self._inputs = self._inputs.encoded(context)
         return Shown(self._inputs.rows(found.features, row, found.of_request), found.ids, found.rows)
 
-    def _kept(self, found: Candidates) -> Candidates:
-        """Returns the candidates after those that are new have joined the pool."""
-        new = np.flatnonzero(found.rows == GUEST)
-        if self._inputs is None or not len(new):
-            return found
-        arms, ids = self._inputs.arms, [found.ids[place] for place in new.tolist()]
-        if arms.has_features:
-            joined = ArmPool(found.features[new], ids=ids, feature_names=arms.feature_names)
-        else:
-            joined = ArmPool.without_features(ids)
-        pool = with_arms(arms, joined)
-        self._inputs = replace(self._inputs, arms=pool)
-        rows = np.array([pool.index[arm] for arm in found.ids], dtype=np.intp)
-        return found._replace(rows=rows, features=self._inputs.of_arms(rows))
+    def _joining(self, candidates: Mapping[Any, Any], *, keep: bool) -> Shown:
+        """Returns candidates where there are no contexts: those that are new join the pool, or are refused."""
+        if not keep:
+            what, rule = f"candidates are a mapping, with keys {listed(candidates)}", "this bandit knows its pool alone"
+            remedy = "Pass ids, let new arms join with keep=True, or state request_features or context_schema"
+            raise CandidatesError(what, rule, f"{remedy} at the start")
+        found = read_candidates(InputSpace(self._arms), candidates, keep=True)
+        self._arms = _joined(self._arms, found)
+        rows = _rows_in(self._arms, found)
+        return Shown(rows, found.ids, rows)
+
+
+def _joined(arms: ArmPool, found: Candidates) -> ArmPool:
+    """Returns the pool after the candidates that are new have joined it; the same one if none is."""
+    new = np.flatnonzero(found.rows == GUEST)
+    if not len(new):
+        return arms
+    ids = [found.ids[place] for place in new.tolist()]
+    if not arms.has_features:
+        return with_arms(arms, ArmPool.without_features(ids))
+    return with_arms(arms, ArmPool(found.features[new], ids=ids, feature_names=arms.feature_names))
+
+
+def _rows_in(arms: ArmPool, found: Candidates) -> Index:
+    return np.array([arms.index[arm] for arm in found.ids], dtype=np.intp)

@@ -130,10 +130,16 @@ class Experiment:
 
     def decide(self, request: DecisionRequest) -> list[Decision]:
         """Returns the decision of each place that was asked for; on an error nothing has changed."""
-        given = self._candidates(request)
+        given, context = self._candidates(request), request.context
+        more = {"keep": True} if isinstance(given, dict) and context is None and not self.has_contexts else {}
         if request.k is not None:
-            return list(self.bandit.rank(request.user, given, request.k, request.context))
-        return [self.bandit.decide(request.user, given, request.context)]
+            return list(self.bandit.rank(request.user, given, request.k, context, **more))
+        return [self.bandit.decide(request.user, given, context, **more)]
+
+    @property
+    def has_contexts(self) -> bool:
+        """Whether decisions have contexts; where they have none, arms that come with a request join the pool."""
+        return self.bandit.context_schema is not None
 
     def _candidates(self, request: DecisionRequest) -> list[Any] | dict[Any, Any] | None:
         """Returns what a request is to be decided among, as the bandit takes it."""

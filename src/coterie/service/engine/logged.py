@@ -83,6 +83,8 @@ class LoggedDecisions:
         match line["call"]:
             case "add_arms":
                 self._pool |= dict.fromkeys(line["with"]["arms"]["ids"])
+            case "decide" | "rank" if line["with"].get("keep"):
+                self._pool |= dict.fromkeys(arm for arm, _ in line["with"]["candidates"]["pairs"])
             case "retire_arms":
                 self._retired.update(line["with"]["arms"])
             case "revive_arms":

@@ -366,3 +366,18 @@ def test_all_experiments_can_be_listed() -> None:
     assert [view.id for view in some.engine.views()] == ["news", "other"]
     with pytest.raises(NotThereError):
         some.engine.view("blog")
+
+
+def test_new_arms_join_an_experiment_without_contexts_and_are_there_after_a_restart() -> None:
+    some = kept()
+    asked = DecisionRequest(user="ana", candidates=["tea", Arm(id="new", features=[5.0, 5.0])], event_id="e1")
+    assert some.engine.decide("news", asked)[0].arm in ("tea", "new")
+    assert some.engine.view("news").n_arms == len(ARMS) + 1
+    some.engine.decide("news", DecisionRequest(user="bo", candidates=["new"], event_id="e2"))
+    some.engine.reward("e2", RewardRequest(value=1.0))
+    slate = DecisionRequest(user="bo", candidates=["new", Arm(id="newer", features=[0.0, 5.0])], k=2)
+    some.engine.decide("news", slate)
+    some.commit()
+    again = some.opened(use_snapshots=False)[0]
+    assert again.state.get("news").bandit.arms.ids == (*ARMS, "new", "newer")
+    assert again.state.get("news").bandit.predict("bo") == some.engine.state.get("news").bandit.predict("bo")
