@@ -11,6 +11,7 @@ import httpx
 import numpy as np
 import pytest
 
+from coterie.service.engine.clock import ServiceClock
 from coterie.service.engine.opening import open_engine
 from coterie.service.engine.snapshots import state_digest
 from coterie.service.journal import SqliteJournal
@@ -126,7 +127,8 @@ def _check_store(store: Path, book: Book) -> None:
         bodies = [json.loads(event.body) for event in events if event.kind == "rewarded"]
         ids = [body["reward"]["reward_id"] for body in bodies if body["status"] == "applied"]
         assert sorted(ids) == sorted(book.rewards)
-        replayed, from_snapshot = (open_engine(journal, use_snapshots=use) for use in (False, True))
+        still = ServiceClock(wall=lambda: 0.0, steady=lambda: 0.0)
+        replayed, from_snapshot = (open_engine(journal, clock=still, use_snapshots=use) for use in (False, True))
         assert from_snapshot[1].snapshot > 0
         assert state_digest(from_snapshot[0].state) == state_digest(replayed[0].state)
     finally:
