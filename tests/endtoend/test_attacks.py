@@ -100,6 +100,7 @@ def test_a_kill_loses_no_acknowledged_change_in_a_context(tmp_path: Path, n_kill
 def test_a_kill_of_a_command_leaves_the_file_as_before_or_as_after(tmp_path: Path, n_kills: int) -> None:
     file, rng = tmp_path / "bandit.coterie", np.random.default_rng(1)
     Bandit(graph=GRAPH, arms=ARMS).save(file)
+    assert coterie("inspect", file, folder=tmp_path).returncode == 0  # compiles what was not
     started = time.perf_counter()
     assert coterie("decide", file, "ana", folder=tmp_path).returncode == 0
     usual, made, cut = time.perf_counter() - started, 1, 0
@@ -110,7 +111,7 @@ def test_a_kill_of_a_command_leaves_the_file_as_before_or_as_after(tmp_path: Pat
             time.sleep(float(rng.uniform(0.4, 1.1)) * usual)
             process.kill()
             done = process.wait() == 0
-            cut += not done
+            cut, usual = cut + (not done), usual * (0.6 if done else 1.0)  # the machine may have become faster
         bandit = Bandit.load(file)
         if number % 2 == 0:
             assert bandit.n_decisions in ((made + 1,) if done else (made, made + 1))
