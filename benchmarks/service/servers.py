@@ -12,6 +12,7 @@ import threading
 from collections.abc import Callable
 from copy import deepcopy
 from functools import partial, wraps
+from itertools import count
 from time import sleep, thread_time
 from typing import Any
 
@@ -27,6 +28,7 @@ from coterie.service.engine.commits import Commits
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import MemoryJournal, SqliteJournal
 
+TIMED = 31  # one call in so many is timed
 REWARDS = 600  # that each service learns before it is measured
 ANSWER = b'{"event_id":"01a1ee48-efb0-7bd2-899e-d4633e5de6c9","arm":"a1","propensity":1.0,"mean":0.1,"std":0.2}'
 _spent = 0.0  # seconds of processor time inside the model
@@ -48,17 +50,25 @@ async def bare(scope: Any, receive: Any, send: Any) -> None:
 
 
 def timed(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method whose processor time counts as the model's."""
+    """Returns a method whose processor time counts as the model's; some calls are timed, since the clock is slow."""
+    calls, clock = count(), min(_difference() for _ in range(100))
 
     @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
         global _spent
+        if next(calls) % TIMED:
+            return method(*args, **kwargs)
         start = thread_time()
         given = method(*args, **kwargs)
-        _spent += thread_time() - start
+        _spent += (thread_time() - start - clock) * TIMED
         return given
 
     return call
+
+
+def _difference() -> float:
+    start = thread_time()
+    return thread_time() - start
 
 
 class OneByOne(Commits):
