@@ -6,14 +6,11 @@ durable, while another thread fits hyperparameters again and again.
 """
 
 import asyncio
-import signal
 import sys
 import threading
-from collections.abc import Callable
 from copy import deepcopy
-from functools import partial, wraps
-from itertools import count
-from time import sleep, thread_time
+from functools import partial
+from time import sleep
 from typing import Any
 
 import numpy as np
@@ -21,17 +18,14 @@ import uvicorn
 
 import coterie.service.engine.running as running_module
 from coterie.product.bandit import Bandit
-from coterie.product.decisions import Decision
 from coterie.service.app import ServiceSettings, create_app
 from coterie.service.app.serving import server_config
 from coterie.service.engine.commits import Commits
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import MemoryJournal, SqliteJournal
 
-TIMED = 31  # one call in so many is timed
 REWARDS = 600  # that each service learns before it is measured
 ANSWER = b'{"event_id":"01a1ee48-efb0-7bd2-899e-d4633e5de6c9","arm":"a1","propensity":1.0,"mean":0.1,"std":0.2}'
-_spent = 0.0  # seconds of processor time inside the model
 
 
 async def bare(scope: Any, receive: Any, send: Any) -> None:
@@ -47,28 +41,6 @@ async def bare(scope: Any, receive: Any, send: Any) -> None:
     headers = [(b"content-type", b"application/json"), (b"content-length", str(len(ANSWER)).encode())]
     await send({"type": "http.response.start", "status": 201, "headers": headers})
     await send({"type": "http.response.body", "body": ANSWER})
-
-
-def timed(method: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns a method whose processor time counts as the model's; some calls are timed, since the clock is slow."""
-    calls, clock = count(), min(_difference() for _ in range(100))
-
-    @wraps(method)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        global _spent
-        if next(calls) % TIMED:
-            return method(*args, **kwargs)
-        start = thread_time()
-        given = method(*args, **kwargs)
-        _spent += (thread_time() - start - clock) * TIMED
-        return given
-
-    return call
-
-
-def _difference() -> float:
-    start = thread_time()
-    return thread_time() - start
 
 
 class OneByOne(Commits):
@@ -111,22 +83,16 @@ async def when_ready(running: RunningEngine, *, fits: bool) -> None:
 
 
 def main(kind: str, store: str, port: int) -> None:
-    """Serves until it is told to stop, and prints the processor time that was spent inside the model."""
+    """Serves until it is told to stop."""
     settings = ServiceSettings(store=store, port=port, log_requests=False)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn sends it again once it has stopped
     if kind == "bare":
         uvicorn.Server(server_config(bare, settings)).run()
         return
-    Bandit._decide = timed(Bandit._decide)  # type: ignore[method-assign]
-    Decision._propensities = timed(Decision._propensities)  # type: ignore[method-assign]
     if kind == "single":
         vars(running_module)["Commits"] = OneByOne
     running = RunningEngine(MemoryJournal if kind == "memory" else partial(SqliteJournal, store))
     app = create_app(running, settings, when_ready=partial(when_ready, fits=kind == "fitting"))
-    try:
-        uvicorn.Server(server_config(app, settings)).run()
-    finally:
-        print("spent", _spent, flush=True)
+    uvicorn.Server(server_config(app, settings)).run()
 
 
 if __name__ == "__main__":

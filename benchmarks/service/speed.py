@@ -11,15 +11,18 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from time import perf_counter, sleep
+from time import perf_counter, process_time, sleep
 
 import httpx
 import numpy as np
+from msgspec.json import encode as as_json
 
 from benchmarks.service.load import at_once, at_rate, request_of
 from benchmarks.service.servers import REWARDS
 from benchmarks.timing import Row
 from coterie.contracts import Array
+from coterie.product.bandit import Bandit
+from coterie.service.engine.bandits import graph_of
 from coterie.service.journal import Event, SqliteJournal
 from coterie.service.records import Arm, Edge, Graph, NewExperiment
 
@@ -61,25 +64,33 @@ class Service:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICK
 
-    def end(self) -> float:
-        """Ends it, and returns the processor time that it spent inside its model."""
-        self.process.terminate()
-        out, _ = self.process.communicate(timeout=60)
-        spent = [line for line in out.splitlines() if line.startswith("spent")]
-        return float(spent[0].split()[1]) if spent else 0.0
 
-
-def experiment(policy: str) -> bytes:
+def experiment(policy: str) -> NewExperiment:
     """Returns an experiment of a hundred users on a ring with chords, and ten arms."""
     rng = np.random.default_rng(0)
     users = [f"user-{number}" for number in range(USERS)]
     edges = [Edge(user=users[i], other=users[(i + step) % USERS]) for i in range(USERS) for step in (1, 2, 5)]
     arms = [Arm(id=f"arm-{i}", features=row.tolist()) for i, row in enumerate(rng.normal(size=(ARMS, DIMENSION)))]
-    import msgspec
+    return NewExperiment(id="bench", graph=Graph(users=users, edges=edges), arms=arms, policy=policy)
 
-    return msgspec.json.encode(
-        NewExperiment(id="bench", graph=Graph(users=users, edges=edges), arms=arms, policy=policy)
-    )
+
+def library(policy: str) -> Bandit:
+    """Returns a bandit with the same experiment and as many rewards, outside any service."""
+    given, rng = experiment(policy), np.random.default_rng(1)
+    arms = {arm.id: arm.features for arm in given.arms}
+    bandit = Bandit(graph=graph_of(given.graph), arms=arms, policy=policy, wait_for_fits=True)
+    for user, value in zip(rng.integers(USERS, size=REWARDS), rng.normal(size=REWARDS), strict=True):
+        bandit.reward(bandit.decide(f"user-{user}").id, float(value))
+    return bandit
+
+
+def library_cpu(bandit: Bandit, rng: np.random.Generator) -> float:
+    """Returns the processor time of a decision with its propensity by the library alone."""
+    users = [f"user-{user}" for user in rng.integers(USERS, size=REQUESTS)]
+    start = process_time()
+    for user in users:
+        assert bandit.decide(user).propensity is not None
+    return (process_time() - start) / REQUESTS
 
 
 def decisions(n: int, key: str, rng: np.random.Generator) -> list[bytes]:
@@ -106,15 +117,16 @@ def services(policy: str, kinds: tuple[str, ...]) -> Iterator[dict[str, Service]
             stack.callback(service.process.kill)
             service.wait()
             if service.kind != "bare":
-                service.post("/v1/experiments", experiment(policy))
+                service.post("/v1/experiments", as_json(experiment(policy)))
                 warm(service, np.random.default_rng(1))
         yield made
 
 
 def throughput(policy: str) -> dict[str, Array]:
-    """Returns the seconds of a decision at 64 connections, and its processor time, by kind; and that of the model."""
+    """Returns the seconds of a decision at 64 connections, and its processor time, by kind; and that of the library."""
     seconds: dict[str, list[float]] = {}
     cpu: dict[str, list[float]] = {}
+    bandit = library(policy)
     with services(policy, ("durable", "memory", "single", "bare")) as made:
         for number in range(REPEATS):
             for kind, service in made.items():
@@ -122,9 +134,9 @@ def throughput(policy: str) -> dict[str, Array]:
                 taken, _ = at_once(service.port, asked, CONNECTIONS)
                 seconds.setdefault(kind, []).append(taken / REQUESTS)
                 cpu.setdefault(kind, []).append((service.cpu() - before) / REQUESTS)
-        model = made["durable"].end() / (REPEATS * REQUESTS + REWARDS)
+            cpu.setdefault("library", []).append(library_cpu(bandit, np.random.default_rng(number)))
     out = {kind: np.array(each) for kind, each in seconds.items()}
-    return out | {f"cpu {kind}": np.array(each) for kind, each in cpu.items()} | {"model": np.array([model])}
+    return out | {f"cpu {kind}": np.array(each) for kind, each in cpu.items()}
 
 
 def latencies(policy: str, rate: float) -> dict[str, Array]:
@@ -171,10 +183,10 @@ def in_micro(seconds: Array) -> str:
 def speed_rows(policy: str, found: dict[str, Array]) -> list[Row]:
     """Returns how many decisions there are in a second, and what one costs outside the model."""
     off, single = ratio(found["memory"], found["durable"]), ratio(found["single"], found["durable"])
-    outside = np.maximum(found["cpu durable"] - found["model"], 1e-9)
+    outside = np.maximum(found["cpu durable"] - found["cpu library"], 1e-9)
     extra, ours = ratio(outside, found["cpu bare"]), per_second(found["durable"])
     what = f"`{policy}`: durable decisions, {CONNECTIONS} connections"
-    cost = f"`{policy}`: processor time outside the model, which takes {in_micro(found['model'])}"
+    cost = f"`{policy}`: processor time beside that of the library, {in_micro(found['cpu library'])}"
     bare = f"{in_micro(found['cpu bare'])} (bare ASGI app)"
     alone = f"{per_second(found['single'])} (one commit a request)"
     return [
