@@ -58,13 +58,17 @@ class OneByOne(Commits):
 
 
 def fit_for_ever(bandit: Bandit) -> None:
-    """Fits the hyperparameters of a bandit like this one, again and again, as long as the process lives."""
+    """Fits the hyperparameters of a bandit like this one, again and again, as long as this one decides."""
     rng = np.random.default_rng(0)
     users = [bandit.users[row] for row in rng.integers(len(bandit.users), size=511)]
     arms = [bandit.arms.ids[row] for row in rng.integers(len(bandit.arms), size=511)]
     like = Bandit(graph=bandit.graph, arms=bandit.arms, wait_for_fits=False)
     like.learn_many(users, arms, rng.normal(size=511))
     while True:
+        before = bandit.n_decisions
+        sleep(0.02)
+        if bandit.n_decisions == before:  # another service is being measured
+            continue
         again = deepcopy(like)
         again.learn(users[0], arms[0], 0.0)  # the 512th reward: a fit is due
         fit = again._learned.policy.pending_fit
