@@ -25,6 +25,8 @@ class Commits:
         when_broken: Called when nobody knows what the journal holds: the process has to end.
         snapshot_every: Events after which a snapshot is taken, or more where there were many; 0 for never.
         snapshot_after: Seconds after which one is taken at the next event, however few there were.
+        snapshot_seq: The number of the last event that a snapshot has; none given means all there are. Processes that
+            end early would otherwise leave ever more to replay.
 
     Attributes:
         durable_seq: The number of the last event that is durable.
@@ -43,10 +45,12 @@ class Commits:
         when_broken: Callable[[BaseException], None],
         snapshot_every: int = 20_000,
         snapshot_after: float = 3600.0,
+        snapshot_seq: int | None = None,
     ) -> None:
         self._engine, self._journal, self._when_broken = engine, journal, when_broken
         self._snapshot_every, self._snapshot_after = snapshot_every, snapshot_after
-        self._snapshots, self._snapshot_seq, self._snapshot_at = Snapshots(), engine.state.seq, 0.0
+        self._snapshots, self._snapshot_at = Snapshots(), 0.0
+        self._snapshot_seq = engine.state.seq if snapshot_seq is None else snapshot_seq
         self.durable_seq, self.n_batches, self.n_snapshots = journal.last_seq, 0, 0
         self.is_full = self.is_broken = self._is_stopping = False
         self.snapshot_seconds = 0.0

@@ -111,7 +111,13 @@ class RunningEngine:
         if self._is_stopping:
             journal.close()
             return
-        commits = Commits(engine, journal, when_broken=self._when_broken, snapshot_every=self._snapshot_every)
+        commits = Commits(
+            engine,
+            journal,
+            when_broken=self._when_broken,
+            snapshot_every=self._snapshot_every,
+            snapshot_seq=recovery.snapshot,
+        )
         commits.start()
         self._running = Running(engine, commits, journal, recovery)
         self._ticks = asyncio.create_task(self._tick())

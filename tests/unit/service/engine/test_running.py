@@ -131,3 +131,22 @@ def test_a_stop_ends_a_replay(n_experiments: int) -> None:
         assert journal.is_closed
 
     asyncio.run(asyncio.wait_for(play(), 20))
+
+
+def test_processes_that_end_early_leave_no_ever_longer_replay() -> None:
+    journal = MemoryJournal()
+
+    async def killed(n_decisions: int) -> int:
+        running = RunningEngine(lambda: journal, snapshot_every=30)
+        await running.start()
+        if not running.engine.state.experiments:
+            running.engine.create(NEWS)
+        for _ in range(n_decisions):
+            running.engine.decide("news", DecisionRequest(user="ana"))
+            await running.commits.durable(running.engine.state.seq)
+        while running.commits._snapshot_task is not None and not running.commits._snapshot_task.done():
+            await asyncio.sleep(0.001)
+        return running.recovery.n_events  # and nobody stops it
+
+    replayed = [asyncio.run(killed(20)) for _ in range(6)]
+    assert max(replayed) < 60
