@@ -59,7 +59,7 @@ class Server:
         command = [sys.executable, "-c", PROGRAM, str(self._store), str(self._port), str(self._every)]
         with self._said.open("ab") as said:
             self._process = subprocess.Popen(command, env=self._environment, stdout=said, stderr=said)
-        until = monotonic() + 60
+        until = monotonic() + 180  # a busy machine takes its time
         while not self._is_ready():
             assert self._process.poll() is None, self.said
             assert monotonic() < until, self.said
