@@ -8,7 +8,6 @@ durable, while another thread fits hyperparameters again and again.
 import asyncio
 import sys
 import threading
-from copy import deepcopy
 from functools import partial
 from time import sleep
 from typing import Any
@@ -17,9 +16,10 @@ import numpy as np
 import uvicorn
 
 import coterie.service.engine.running as running_module
+from coterie.policies.auto.auto_policy import AutoPolicy
 from coterie.product.bandit import Bandit
 from coterie.service.app import ServiceSettings, create_app
-from coterie.service.app.serving import server_config
+from coterie.service.app.serving import server_config, tuned
 from coterie.service.engine.commits import Commits
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import MemoryJournal, SqliteJournal
@@ -58,22 +58,19 @@ class OneByOne(Commits):
 
 
 def fit_for_ever(bandit: Bandit) -> None:
-    """Fits the hyperparameters of a bandit like this one, again and again, as long as this one decides."""
+    """Fits hyperparameters to 512 rewards of an experiment like this one, again and again, as long as this decides."""
     rng = np.random.default_rng(0)
-    users = [bandit.users[row] for row in rng.integers(len(bandit.users), size=511)]
-    arms = [bandit.arms.ids[row] for row in rng.integers(len(bandit.arms), size=511)]
-    like = Bandit(graph=bandit.graph, arms=bandit.arms, wait_for_fits=False)
-    like.learn_many(users, arms, rng.normal(size=511))
+    users = [bandit.users[row] for row in rng.integers(len(bandit.users), size=512)]
+    arms = [bandit.arms.ids[row] for row in rng.integers(len(bandit.arms), size=512)]
+    like = Bandit(graph=bandit.graph, arms=bandit.arms, wait_for_fits=True)
+    like.learn_many(users, arms, rng.normal(size=512))
+    policy = like._learned.policy
+    assert isinstance(policy, AutoPolicy)
     while True:
         before = bandit.n_decisions
         sleep(0.02)
-        if bandit.n_decisions == before:  # another service is being measured
-            continue
-        again = deepcopy(like)
-        again.learn(users[0], arms[0], 0.0)  # the 512th reward: a fit is due
-        fit = again._learned.policy.pending_fit
-        while fit is not None and not fit.is_ready:
-            sleep(0.002)
+        if bandit.n_decisions > before:  # or else another service is being measured
+            policy._started_fit(512).finish()
 
 
 async def when_ready(running: RunningEngine, *, fits: bool) -> None:
@@ -96,7 +93,8 @@ def main(kind: str, store: str, port: int) -> None:
         vars(running_module)["Commits"] = OneByOne
     running = RunningEngine(MemoryJournal if kind == "memory" else partial(SqliteJournal, store))
     app = create_app(running, settings, when_ready=partial(when_ready, fits=kind == "fitting"))
-    uvicorn.Server(server_config(app, settings)).run()
+    with tuned():
+        uvicorn.Server(server_config(app, settings)).run()
 
 
 if __name__ == "__main__":

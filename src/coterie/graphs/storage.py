@@ -169,7 +169,7 @@ class StoredGraph:
             1
         """
         if user not in self:
-            remedy = or_similar(user, self._users, "Check the id, or add the user with add_user")
+            remedy = or_similar(user, self._users, "Check the id, or add the user first")
             raise UnknownUserError(f"user {user!r} is unknown", f"users are {listed(self._users)}", remedy)
         return self._ids[user]
 

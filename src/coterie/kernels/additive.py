@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from coterie.algebra import mirror
+from coterie.algebra.ranking import falling_order
 from coterie.contracts import Array, Index
 from coterie.errors import KernelError
 from coterie.graphs import UserGraph
@@ -176,7 +177,7 @@ class AdditiveUsers(NoUserMatrix):
         if len(seen) <= self.most_together < inf:
             users = np.concatenate([users, np.setdiff1d(np.fromiter(seen, np.intp, len(seen)), users)])
         cov = self.user_block(users)
-        order = np.argsort(-cov[0, 1:], kind="stable") + 1  # its own comes first, whatever it is
+        order = falling_order(cov[0, 1:]) + 1  # its own comes first, whatever it is
         order = np.concatenate([[0], order[n_rows[users[order]] > 0]])
         return Neighbourhood(users[order], cov[0, order], lambda places: cov[np.ix_(order[places], order[places])])
 

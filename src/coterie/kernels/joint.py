@@ -7,6 +7,7 @@ from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 
+from coterie.algebra.ranking import falling_order, places_of_largest
 from coterie.contracts import Array, Index
 from coterie.errors import ArmError, DimensionError, KernelError, KernelMatrixError
 from coterie.errors.checks import is_whole
@@ -181,8 +182,8 @@ class JointKernel(ABC):
         known = np.flatnonzero(n_rows)
         known = known[known != user]
         if len(known) > enough:  # each has a row, so that more are never wanted; a partition is cheaper than a sort
-            known = np.sort(known[np.argpartition(-self.user_cov[user].take(known), enough)[:enough]])
-        nearest = known[np.argsort(-self.user_cov[user].take(known), kind="stable")]
+            known = known[places_of_largest(self.user_cov[user].take(known), enough)]
+        nearest = known[falling_order(self.user_cov[user].take(known))]
         wanted = int(np.searchsorted(np.cumsum(n_rows[nearest]), enough - int(n_rows[user]))) + 1
         users = np.concatenate([[user], nearest[:wanted]])
         return Neighbourhood(users, self.user_cov[user].take(users), lambda places: self.user_block(users[places]))

@@ -54,7 +54,7 @@ class ContextField(NamedTuple):
         raise self._odd(value, rule)
 
     def _odd(self, value: Any, rule: str) -> ContextError:
-        return ContextError(f"{self.name!r} of the context is {value!r:.80}", rule, "Mend it, or make another bandit")
+        return ContextError(f"{self.name!r} of the context is {value!r:.80}", rule, "Mend it, or begin anew")
 
     def code_of(self, category: str) -> tuple[int, "ContextField"]:
         """Returns the code of a category, and this field after it has come."""
@@ -80,7 +80,7 @@ class ContextSchema:
         (array([9., 1.]), ('desktop',))
         >>> schema.encoded({"hour": "late", "device": "phone"})
         Traceback (most recent call last):
-        coterie.errors.ContextError: 'hour' of the context is 'late'; it is a number. Mend it, or make another bandit.
+        coterie.errors.ContextError: 'hour' of the context is 'late'; it is a number. Mend it, or begin anew.
     """
 
     fields: tuple[ContextField, ...] = ()
@@ -189,7 +189,7 @@ class ContextSchema:
             raise ContextError(f"the context is a {type(context).__name__}", rule, "Pass a mapping")
         for name in given:
             if name not in names:
-                remedy = or_similar(name, names, "Leave it out, or make another bandit with it")
+                remedy = or_similar(name, names, "Leave it out, or begin anew with it")
                 raise ContextError(
                     f"the context has the unknown name {name!r}", f"names are {listed(names, 20)}", remedy
                 )

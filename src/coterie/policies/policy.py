@@ -514,7 +514,7 @@ class Policy:
             return np.arange(len(self.arm_ids))
         ids = as_list("candidates", candidates)
         if not ids:
-            raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
+            raise CandidatesError("there are no candidates", "at least one is needed", "Name arms, or none to mean all")
         try:
             rows = itemgetter(*ids)(self._arm_index) if len(ids) > 1 else (self._arm_index[ids[0]],)
         except (KeyError, TypeError):

@@ -192,6 +192,7 @@ class Bandit:
         self._journal: Recorder | None = None
         self._mark: list[Any] | None = None  # where the journal stood when the bandit was saved
         self._draws = Draws(self._seed)
+        self._given_arms: list[ArmId] = []  # what the next decisions choose, in a replay that takes it as recorded
         self._lock: Any = threading.RLock()
         self._before: Before | None = None  # a change is being made
         survive_forks(self)
@@ -838,7 +839,7 @@ class Bandit:
         gone = [arm for arm in shown.ids if arm in self._retired] if self._retired else []
         if gone:
             what, rule = f"candidates {listed(gone)} are retired", "a retired arm is not chosen"
-            raise CandidatesError(what, rule, "Leave them out, or bring them back with revive_arms")
+            raise CandidatesError(what, rule, "Leave them out, or revive them")
         if self._min_propensity:
             check_least(self._min_propensity, len(shown.ids))
         return shown
@@ -873,6 +874,8 @@ class Bandit:
         if self._min_propensity:
             share, drawn = exploration(self._draws, number, len(shown.ids), self._min_propensity)
             place = place if drawn is None else drawn
+        if self._given_arms:
+            place = shown.place_of(self._given_arms.pop(0))
         means, stds = scored.shown
         arm, taken, guest = shown.rows.item(place), shown.input_at(place), shown.guest_at(place)
         self._ledger.open(number, user=row, arm=arm, input=taken, guest=guest, examined=examined)

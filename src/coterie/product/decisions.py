@@ -119,7 +119,10 @@ class Decision:
     def _propensities(self) -> Propensities | None:
         """Returns the propensities, computed when they are first asked for, from what was believed then."""
         if self._found is None:
-            found = self._believed().propensities(np.random.default_rng([self._seed, self.id]))
+            believed = self._believed()
+            simulated = believed.rule.is_joint  # only then numbers are drawn, and a generator is dear
+            rng = np.random.default_rng([self._seed, self.id]) if simulated else None
+            found = believed.propensities(rng)
             self._found = None if found is None else found.with_exploration(self._share)
         return self._found
 

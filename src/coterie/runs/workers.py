@@ -60,7 +60,7 @@ class Workers(Generic[T]):
                     self._here(unit)
                     yield unit
             return
-        with _one_thread_in_children():
+        with one_thread_in_children():
             for unit, future in self._slots.run(_do, units):
                 try:
                     future.result()
@@ -133,7 +133,7 @@ def one_blas_thread() -> Any:
 
 
 @contextmanager
-def _one_thread_in_children() -> Iterator[None]:
+def one_thread_in_children() -> Iterator[None]:
     """Lets processes that are started inside have one BLAS thread each."""
     before = {name: os.environ.get(name) for name in BLAS_THREADS}
     os.environ.update(dict.fromkeys(BLAS_THREADS, "1"))

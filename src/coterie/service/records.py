@@ -155,7 +155,7 @@ class ExperimentView(Answer, frozen=True, kw_only=True):
         n_arms: How many arms there are, retired ones included.
         n_decisions: How many decisions were made since the last reset, each place of a slate counted.
         n_rewards: How many were learned since then.
-        n_pending: How many decisions can still be rewarded.
+        n_pending: How many decisions can still be rewarded, also those that have a reward already.
         graph_version: How often the graph was changed.
         arms_version: How often the arms were changed.
         model_version: How often the posterior was changed.

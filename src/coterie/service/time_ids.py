@@ -2,7 +2,6 @@
 
 import os
 from random import Random
-from uuid import UUID
 
 _drawn = Random()  # seeded by the system; nobody else seeds it, and asking the system each time would cost more
 if hasattr(os, "register_at_fork"):
@@ -24,4 +23,5 @@ def time_id(at: float, random: bytes | None = None) -> str:
     value = int(at * 1000) << 80 | int.from_bytes(drawn)
     value = value & ~(0xF << 76) | 7 << 76
     value = value & ~(0x3 << 62) | 2 << 62
-    return str(UUID(int=value))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"

@@ -65,7 +65,7 @@ CONSTRUCTION: list[tuple[Callable[[], Any], type[errors.CoterieError], str]] = [
     (lambda: make(seed=-1), errors.ParameterError, "-1"),
     (lambda: make(seed=None), errors.ParameterError, "None"),
     (lambda: make(graph=None), errors.ParameterError, "graph is None"),
-    (lambda: make(graph=ct.UserGraph.from_edges([])), errors.ParameterError, "n_users=0"),
+    (lambda: make(graph=ct.UserGraph.from_edges([])), errors.ParameterError, "the graph has no users"),
     (lambda: make(graph=[("ana", "bo")]), errors.ParameterError, "list"),
     (lambda: make(arms=np.eye(3)), errors.ParameterError, "ndarray"),
     (lambda: make(arm_kernel="rbf"), errors.ParameterError, "str"),

@@ -18,8 +18,7 @@ from coterie.errors import (
     UnknownArmError,
     UnknownUserError,
 )
-from coterie.policies.auto import AutoPolicy, bernoulli_likelihood
-from coterie.policies.auto import likelihood as gaussian_likelihood
+from coterie.policies.auto import AutoPolicy, bernoulli_likelihood, climbing
 from coterie.policies.auto.fits import FitSchedule
 from coterie.policies.auto.prior import fit
 from coterie.product.bandit import Bandit
@@ -238,7 +237,7 @@ def test_forgetting_fits_settings_on_the_usual_epochs_and_the_belief_is_exact_fo
 
     # Of a fit in a thread, when it begins: when it is computed depends on the machine.
     monkeypatch.setattr(AutoPolicy, "_started_fit", noted(AutoPolicy._started_fit))
-    for module in (gaussian_likelihood, bernoulli_likelihood):
+    for module in (climbing, bernoulli_likelihood):
         monkeypatch.setattr(module, "fit", noted(fit))
     for number in range(70):
         decision = bandit.decide(["ana", "bo", "cy", "dee"][number % 4])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.policies.auto import likelihood
+from coterie.policies.auto import climbing
 
 ARMS = np.random.default_rng(1).normal(size=(8, 3))
 GRAPH = ct.make_graph("sbm", 20, seed=2)
@@ -62,7 +62,7 @@ def test_a_replay_takes_the_fits_that_were_taken_and_computes_none(
     del bandit
 
     computed = list[int]()
-    monkeypatch.setattr(likelihood, "fit", lambda *_, **__: computed.append(1))
+    monkeypatch.setattr(climbing, "fit", lambda *_, **__: computed.append(1))
     again = ct.Bandit.load(tmp_path / "snapshot", journal=tmp_path / "journal")
     assert [again.predict(user) for user in range(20)] == believed
     assert fits_of(again) == fits
@@ -71,7 +71,7 @@ def test_a_replay_takes_the_fits_that_were_taken_and_computes_none(
 
 def test_a_mistake_in_the_code_of_a_fit_is_raised_once(monkeypatch: pytest.MonkeyPatch) -> None:
     bandit = make()
-    monkeypatch.setattr(likelihood, "fit", lambda *_, **__: 1 // 0)
+    monkeypatch.setattr(climbing, "fit", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         live(bandit, 2000, pause=0.002)
     n_rewards = bandit.n_rewards
@@ -81,13 +81,13 @@ def test_a_mistake_in_the_code_of_a_fit_is_raised_once(monkeypatch: pytest.Monke
 
 
 def test_rewards_do_not_wait_however_long_a_fit_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    fit = likelihood.__dict__["fit"]
+    fit = climbing.__dict__["fit"]
 
     def slow(*args: Any, **rest: Any) -> Any:
         time.sleep(1.0)
         return fit(*args, **rest)
 
-    monkeypatch.setattr(likelihood, "fit", slow)
+    monkeypatch.setattr(climbing, "fit", slow)
     bandit = make()
     live(bandit, 24)
     assert fits_of(bandit) == []  # the first began with the eighth reward, and is not ready

@@ -180,13 +180,13 @@ def test_a_fit_that_fails_warns_once_and_is_counted_and_the_reward_stays(
 
     bernoulli = {"reward": "binary", "likelihood": "bernoulli"}
     for bandit, where in (
-        (make(policy="auto-ucb"), "likelihood"),
+        (make(policy="auto-ucb"), "climbing"),
         (make(policy="auto-ucb", **bernoulli), "bernoulli_likelihood"),
     ):
         monkeypatch.setattr(f"coterie.policies.auto.{where}.fit", fail)
         for t in range(7):
             bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
-        if where == "likelihood":  # there the ninth takes what the eighth began
+        if where == "climbing":  # there the ninth takes what the eighth began
             bandit.learn(0, "a", 0.0)
         with pytest.warns(FitWarning, match="after 8 rewards was not made: no such luck"):
             bandit.learn(0, "a", 0.0)
@@ -202,7 +202,7 @@ def test_a_mistake_in_the_code_of_a_fit_is_no_failed_fit(monkeypatch: pytest.Mon
         raise ValueError("operands could not be broadcast together")
 
     bandit = make(policy="auto-ucb")
-    monkeypatch.setattr("coterie.policies.auto.likelihood.fit", fail)
+    monkeypatch.setattr("coterie.policies.auto.climbing.fit", fail)
     for t in range(7):
         bandit.learn(t % 6, "abcde"[t % 5], float(t % 2))
     bandit.learn(0, "a", 0.0)
@@ -290,7 +290,7 @@ def test_a_retired_arm_is_refused_until_it_comes_back(tmp_path: Path, journal: b
     bandit.learn(0, "a", 9.0)
     bandit.retire_arms(["a", "b"])
     for call in (lambda: bandit.decide(0, ["a", "c"]), lambda: bandit.decide_many([0], ["c", "a"])):
-        with pytest.raises(CandidatesError, match=r"candidates 'a' are retired.*revive_arms"):
+        with pytest.raises(CandidatesError, match=r"candidates 'a' are retired.*revive them"):
             call()
     assert bandit.n_decisions == 0
     assert set(bandit.predict(0, ["a"])) == {"a"}

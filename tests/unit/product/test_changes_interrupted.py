@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
-from coterie.policies.auto import likelihood, prior
+from coterie.policies.auto import climbing, prior
 from interruption import FAILURES, INTERRUPTS, InterruptedHereError, Interruption
 
 pytestmark = pytest.mark.filterwarnings("ignore::coterie.errors.FitWarning")  # a fit that lacks memory is given up
@@ -208,7 +208,7 @@ def test_a_signal_while_a_fit_is_waited_for_leaves_the_reward_to_be_given_again(
         time.sleep(0.5)
         return fit(*args, **rest)
 
-    monkeypatch.setattr(likelihood, "fit", slow)
+    monkeypatch.setattr(climbing, "fit", slow)
     for _ in range(4):
         bandit.learn(int(rng.integers(40)), int(rng.integers(30)), float(rng.normal()))
     decision = bandit.decide(3)

@@ -21,6 +21,7 @@ from coterie.kernels import ArmPool, JointKernel
 from coterie.models import History, Model
 from coterie.models.base import Replica, SolveProgress
 from coterie.policies.auto.bernoulli_likelihood import BernoulliLikelihood
+from coterie.policies.auto.climbing import run_aside
 from coterie.policies.auto.exploration import RoundsOfUse
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, Found, PendingFit, pending_of, state_of
@@ -381,7 +382,7 @@ class AutoPolicy(Policy):
 
 
 def _found(context: FitContext, seen: dict[str, Any], t: int, prior: Prior[Any], start: LearnedHyper) -> Found:
-    return fitted(context, History.restored(seen, context.key), t, prior, start)
+    return fitted(context, History.restored(seen, context.key), t, prior, start, run=run_aside)
 
 
 def _made(context: FitContext, replica: Replica | None, found: Found, seen: dict[str, Any]) -> Model | None:

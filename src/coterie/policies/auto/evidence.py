@@ -1,6 +1,7 @@
 """How well hyperparameters explain the rewards: log evidence of the observed pairs, with its gradient."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from math import exp, log, pi
 from typing import Any, NamedTuple, Protocol
 
@@ -44,8 +45,7 @@ class Evidence:
         keep = np.arange(len(history)) if rows is None else rows
         order = keep[np.argsort(history.user_array()[keep], kind="stable")]
         self._take_rows(parts, history, order, level_var)
-        self._arms, n_arms = history.arm_array()[order], len(parts.products)
-        self._arm_places = (self._arms[:, None] * n_arms + self._arms).ravel()
+        self._arms = history.arm_array()[order]
 
     def _take_rows(self, parts: Any, history: History, order: Index, level_var: float) -> None:
         """Takes rows of a history, those of a user one after another."""
@@ -56,8 +56,21 @@ class Evidence:
         self._spare = history.spare * share_of(history, order)
         self._repeats = float(self._counts.sum()) - len(order) + self._spare
         self._by_user = _Blocks(self._users)
-        self._user_places = (self._users[:, None] * parts.n_users + self._users).ravel()
-        self._room = np.empty((3, len(order), len(order)))  # used again and again: fresh pages cost as much as the work
+
+    # What follows is made when it is first used, so that evidence on its way to another process is small.
+
+    @cached_property
+    def _room(self) -> Array:
+        """Room for three matrices on pairs, used again and again: fresh pages cost as much as the work."""
+        return np.empty((3, len(self._users), len(self._users)))
+
+    @cached_property
+    def _user_places(self) -> Index:
+        return np.asarray((self._users[:, None] * self.parts.n_users + self._users).ravel())
+
+    @cached_property
+    def _arm_places(self) -> Index:
+        return np.asarray((self._arms[:, None] * len(self.parts.products) + self._arms).ravel())
 
     def value_and_gradient(self, point: Array) -> tuple[float, Array]:
         """Returns the log evidence and its gradient; minus infinity where the matrix cannot be factored."""
@@ -133,7 +146,7 @@ class Evidence:
         on_users, on_arms, both = self._room
         shared.users.take(self._user_places, out=on_users.reshape(-1), mode="clip")
         shared.arms.take(self._arm_places, out=on_arms.reshape(-1), mode="clip")
-        return np.multiply(on_users, on_arms, out=both)
+        return np.asarray(np.multiply(on_users, on_arms, out=both))
 
     def _within_pairs(self, noise: Array) -> float:
         """Returns the part of -2 log evidence that rewards of the same pair have, and what does not change."""

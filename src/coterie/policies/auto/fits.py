@@ -20,6 +20,7 @@ from coterie.models import Model
 from coterie.policies.auto.hyper import LearnedHyper, hyper_of
 
 FIRST_FIT = 8  # rewards
+FEW = 4  # rewards that a model may still have to learn when it is taken
 
 Reward = tuple[int, Any, float, float]  # user, arm, what is less the centre, and its weight
 MakeModel = Callable[["Found", dict[str, Any]], Model | None]
@@ -167,8 +168,15 @@ class PendingFit:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the model is made, or the fit has failed; in a forked process it has not started."""
-        return self._work is not None and self._process == os.getpid() and self._work.is_made.is_set()
+        """Whether it can be taken at once: the model is made and knows all rewards but a few, or the fit has failed.
+
+        The model catches up, since whoever gives rewards does more for each than learn it. In a forked process the fit
+        has not started.
+        """
+        work = self._work
+        if work is None or self._process != os.getpid() or not work.is_made.is_set():
+            return False
+        return work.failure is not None or work.rewards.qsize() <= FEW
 
     def found(self) -> Found:
         """Returns hyperparameters and shift; waits for them, and raises what went wrong."""

@@ -114,7 +114,7 @@ class InputEvidence(Evidence):
         on_users, on_inputs, both = self._room
         shared.users.take(self._user_places, out=on_users.reshape(-1), mode="clip")
         on_inputs[...] = shared.inputs
-        return np.multiply(on_users, on_inputs, out=both)
+        return np.asarray(np.multiply(on_users, on_inputs, out=both))
 
     def _gradient(self, h: InputHyper, shared: _InputCovariances, half: Array, noise: Array) -> Array:
         parts, (on_users, on_inputs, _) = self.parts, self._room

@@ -7,11 +7,11 @@ from typing import Any
 from coterie.contracts import Array
 from coterie.errors.checks import checked_reward
 from coterie.models import History, Model
-from coterie.policies.auto.evidence import Together, level_of
+from coterie.policies.auto.climbing import Climb, Summit
 from coterie.policies.auto.fit_context import FitContext
 from coterie.policies.auto.fits import FIRST_FIT, FitSchedule, Found
 from coterie.policies.auto.hyper import LearnedHyper
-from coterie.policies.auto.prior import Prior, fit
+from coterie.policies.auto.prior import Prior
 from coterie.policies.auto.statistics import centre_and_variance, is_constant, noise_share_of
 
 
@@ -138,9 +138,17 @@ class GaussianLikelihood(Likelihood):
         return Found(hyper, shift)
 
 
-def fitted(context: FitContext, history: History, t: int, prior: Prior[Any], start: LearnedHyper) -> Found:
-    """Returns hyperparameters and level of the rewards by evidence."""
+def fitted(
+    context: FitContext,
+    history: History,
+    t: int,
+    prior: Prior[Any],
+    start: LearnedHyper,
+    *,
+    run: Callable[[Climb], Summit] = Climb.run,
+) -> Found:
+    """Returns hyperparameters and level of the rewards by evidence, whose climb `run` runs."""
     mean, variance = context.level_prior(history)
     samples = context.evidences(history, t, mean, level_var=variance)
-    hyper = fit(Together(samples), prior, start, **context.climb)[0]
-    return Found(hyper, mean + level_of(samples, hyper))
+    hyper, level = run(Climb(samples, prior, start, context.climb))
+    return Found(hyper, mean + level)

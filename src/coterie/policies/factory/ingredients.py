@@ -46,9 +46,12 @@ def check_types(**given: Any) -> None:
             met = f"the class {value.__name__}" if isinstance(value, type) else f"a {type(value).__name__}"
             raise ParameterError(f"{what} is {met}", f"it must be a coterie.{kind.__name__}", remedy)
     graph = given["graph"]
-    if graph is None or graph.n_users == 0:
+    if graph is None:
         remedy = 'Pass UserGraph.from_edges(...), or make_graph("empty", n) for users without friends'
-        raise ParameterError(f"graph is {graph!r}", "a policy has at least one user", remedy)
+        raise ParameterError("graph is None", "a policy has at least one user", remedy)
+    if graph.n_users == 0:
+        rule, remedy = "there is at least one", "Name users; they may be without friends"
+        raise ParameterError("the graph has no users", rule, remedy)
 
 
 def refuse_unused(name: str, recipe: Recipe, given: Mapping[str, Any]) -> None:

@@ -92,14 +92,20 @@ class Replay:
         bandit: As it was before the first of them; it records nothing meanwhile.
         clock: The bandit's, which stands.
         source: Where the lines are from, for errors.
+        takes_arms: Whether the arms that were chosen are taken as they were recorded. Mean, std and score that differ
+            from what was recorded are then counted, and are no error: another version, another processor or another
+            number of BLAS threads may compute them otherwise, and what was shown was shown.
 
     Attributes:
         versions: Those that wrote the lines, for errors.
+        n_odd: How many decisions differed from what was recorded, where that is no error.
+        first_odd: The first of them, in words.
     """
 
-    def __init__(self, bandit: Bandit, clock: Steady, source: Path | str) -> None:
-        self._bandit, self._clock, self._source = bandit, clock, source
+    def __init__(self, bandit: Bandit, clock: Steady, source: Path | str, *, takes_arms: bool = False) -> None:
+        self._bandit, self._clock, self._source, self._takes_arms = bandit, clock, source, takes_arms
         self.versions: dict[str, str] = {}
+        self.n_odd, self.first_odd = 0, ""
         bandit._learned.give_fits(True)
 
     def make(self, line: dict[str, Any]) -> list[Decision]:
@@ -115,11 +121,14 @@ class Replay:
             raise _wrong(self._source, why)
         self._clock.now = line.get("at", self._clock.now)
         bandit._learned.policy.n_to_refuse = line.get("refused", 0)
+        then = line.get("gave", [])
+        bandit._given_arms = [each[0] for each in then] if self._takes_arms else []
         try:
             made = decisions_in(getattr(bandit, call)(**{key: read(each) for key, each in line["with"].items()}))
         except (CoterieError, LookupError, TypeError, AttributeError) as error:
             raise _wrong(self._source, f"change {number}, {call}, cannot be made again ({error})") from error
-        then = line.get("gave", [])
+        finally:
+            bandit._given_arms = []
         if len(made) != len(then):
             why = f"change {number} gives {counted(len(made), 'decision')} and gave {len(then)}"
             raise _wrong(self._source, why)
@@ -135,13 +144,16 @@ class Replay:
         return self._bandit
 
     def _compare(self, decision: Decision, then: list[Any]) -> None:
-        """Raises if a decision is not the one that was recorded, and says what differs."""
+        """Raises if a decision is not the one that was recorded, and says what differs; or counts it."""
         now = recorded(decision)
         slack = ROUNDING * max(abs(number) for number in now[1:])
         same = [now[0] == then[0], *(abs(a - b) <= slack for a, b in zip(now[1:], then[1:], strict=True))]
         compared = zip(("arm", "mean", "std", "score"), now, then, same, strict=True)
         odd = [f"{what} is {a!r} and was {b!r}" for what, a, b, equal in compared if not equal]
-        if odd:
+        if odd and self._takes_arms:
+            self.n_odd += 1
+            self.first_odd = self.first_odd or f"decision {decision.id}: {', '.join(odd)}"
+        elif odd:
             here = versions()
             other = [f"{name} {old}, not {here[name]}" for name, old in self.versions.items() if here[name] != old]
             remedy = f"Use the versions that wrote it ({', '.join(other)})" if other else "Use the files as written"

@@ -48,7 +48,7 @@ def read_candidates(space: InputSpace, given: Mapping[Any, Any], *, keep: bool =
         (array([ 0, -1]), [[0.5], [0.1]], [[2.0], [1.0]])
     """
     if not given:
-        raise CandidatesError("there are no candidates", "at least one is needed", "Pass arm ids, or None for all")
+        raise CandidatesError("there are no candidates", "at least one is needed", "Name arms, or none to mean all")
     check_ids(given)
     read = [_read(space, arm, each, keep=keep) for arm, each in given.items()]
     rows = np.array([row for row, _, _ in read], dtype=np.intp)
@@ -71,10 +71,10 @@ def _read(space: InputSpace, arm: ArmId, given: Any, *, keep: bool) -> tuple[int
         return row, space.of_features([own]), request
     if space.arms.has_features:
         rule = f"an arm that is not in the pool has all features{_named(space.arms.feature_names)}"
-        raise ArmError(f"candidate {arm!r} is not in the pool and has no features", rule, "Give them, or add_arms")
+        raise ArmError(f"candidate {arm!r} is not in the pool and has no features", rule, "Give them, or add it first")
     if not keep:
         rule = f"arms without features are those of the pool: {listed(space.arms.ids)}"
-        raise ArmError(f"candidate {arm!r} is not in the pool", rule, "Let it join with keep=True or add_arms")
+        raise ArmError(f"candidate {arm!r} is not in the pool", rule, "Add it first, or pass keep=True in Python")
     return row, np.full((1, 1), float(GUEST)), request
 
 
@@ -86,7 +86,7 @@ def _of_pool(space: InputSpace, arm: ArmId, row: int, given: list[float]) -> Arr
         names = space.arms.feature_names
         which = f"feature {place if names is None else names[place]!r} of candidate {arm!r} is {given[place]}"
         rule = f"it is {own[0, place]} for this arm of the pool"
-        raise ArmError(which, rule, "Leave the features of arms of the pool out, or use update_features")
+        raise ArmError(which, rule, "Leave the features of arms of the pool out, or change the arm")
     return own
 
 

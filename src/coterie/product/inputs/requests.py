@@ -32,6 +32,12 @@ class Shown(NamedTuple):
     ids: list[ArmId]
     rows: Index
 
+    def place_of(self, arm: ArmId) -> int:
+        """Returns where an arm stands among the candidates, or raises LookupError."""
+        if arm not in self.ids:
+            raise LookupError(f"arm {arm!r} is none of the candidates")
+        return self.ids.index(arm)
+
     def input_at(self, place: int) -> Array | None:
         """Returns a copy of an input, which does not keep those of all candidates; None where there are no contexts."""
         return self.columns[place].copy() if np.ndim(self.columns) == 2 else None
@@ -110,7 +116,9 @@ class Requests:
         if rewards or waiting or self._n_read:
             had = f"{counted(rewards, 'reward')} and {counted(waiting + self._n_read, 'decision')}"
             raise ContextError(
-                f"a context was given, and {had} have come without any", "all have one, or none", "Make another bandit"
+                f"a context was given, and {had} have come without any",
+                "all have one, or none",
+                "Leave it out, or begin anew with contexts",
             )
         self.policy, self._inputs = policy, policy.inputs
 

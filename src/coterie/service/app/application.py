@@ -94,7 +94,7 @@ def _refused(request: Request[Any, Any, Any], error: Exception) -> Response[byte
     if isinstance(error, HTTPException):
         what = f"there is no {request.method} {request.url.path!r}"
         headers = tuple((name.encode(), value.encode()) for name, value in (error.headers or {}).items())
-        rule, remedy = "methods and paths are those of /docs", "Use one of them"
+        rule, remedy = "methods and paths are those of /docs", "Open /docs: it has every route, and needs no key"
         error = RequestError(error.status_code, "not_there", what, rule, remedy, headers=headers)
     answer = failure_of(error).answer
     sent = {name.decode(): value.decode() for name, value in (*SAFE, *answer.headers)}

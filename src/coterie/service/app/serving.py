@@ -1,11 +1,17 @@
 """The app on a port: uvicorn in one process, with every limit set."""
 
+import gc
+import os
 import socket
-from contextlib import closing, suppress
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 
 import uvicorn
 
 from coterie.errors import ParameterError
+from coterie.policies.auto.climbing import ClimbProcess, climbing_in
+from coterie.runs.workers import BLAS_THREADS, one_blas_thread, one_thread_in_children
 from coterie.service.app.application import WhenReady, create_app
 from coterie.service.app.protocol import protocol_of
 from coterie.service.app.settings import ServiceSettings, checked
@@ -13,6 +19,7 @@ from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import SqliteJournal
 
 BACKLOG = 1024
+SWITCHED_AFTER = 0.001  # seconds: a commit asks twice for the interpreter, and waits as long while a decision is made
 
 
 def serve(
@@ -32,8 +39,35 @@ def serve(
     with listener or listening(settings) as port, closing(SqliteJournal(settings.store)) as journal:
         running = RunningEngine(lambda: journal, snapshot_every=settings.snapshot_every, tick_every=settings.tick_every)
         app = create_app(running, settings, when_ready=when_ready or print_first_key)
-        with suppress(KeyboardInterrupt):
+        with suppress(KeyboardInterrupt), tuned():
             uvicorn.Server(server_config(app, settings)).run(sockets=[port])
+
+
+@contextmanager
+def tuned() -> Iterator[None]:
+    """Lets this process do what a service needs: decisions that wait neither for fits, nor commits, nor for garbage."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(SWITCHED_AFTER)
+    gc.collect()
+    gc.freeze()  # what was imported is no garbage: to look through all of it again takes longer than many decisions
+    try:
+        with _blas_limits(), climbing_in(ClimbProcess()):
+            yield
+    finally:
+        sys.setswitchinterval(before)
+        gc.unfreeze()
+
+
+def _blas_limits() -> ExitStack:
+    """Returns a context in which BLAS has one thread, here and in processes that start, unless told otherwise.
+
+    Matrices are so small that two threads get in each other's way: a decision takes three times as long.
+    """
+    limits = ExitStack()
+    if not any(name in os.environ for name in BLAS_THREADS):
+        limits.enter_context(one_blas_thread())
+        limits.enter_context(one_thread_in_children())
+    return limits
 
 
 def listening(settings: ServiceSettings) -> socket.socket:

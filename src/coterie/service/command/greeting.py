@@ -41,13 +41,13 @@ def key_lines(url: str, key: str) -> str:
     )
 
 
-def try_lines(experiment: str, user: str, *, is_there: bool) -> str:
+def try_lines(experiment: str, user: str, event_id: str, *, is_there: bool) -> str:
     """Returns requests to paste: an experiment unless it is there, a decision and its reward."""
-    decision = f'{{"user": "{user}", "event_id": "my-first"}}'
+    decision = f'{{"user": "{user}", "event_id": "{event_id}"}}'
     lines = [] if is_there else [f"{ASK} $COTERIE_URL/v1/experiments -d '{SONGS}'; echo"]
     lines += [
         f"{ASK} $COTERIE_URL/v1/experiments/{experiment}/decisions -d '{decision}'; echo",
-        f"{ASK} $COTERIE_URL/v1/events/my-first/reward -d '{{\"value\": 1}}'; echo",
+        f"{ASK} $COTERIE_URL/v1/events/{event_id}/reward -d '{{\"value\": 1}}'; echo",
         f"{ASK} $COTERIE_URL/v1/experiments/{experiment}; echo",
     ]
     return "Then these, as they are:\n\n" + "\n".join(f"    {line}" for line in lines) + "\n"

@@ -10,6 +10,8 @@ from coterie.service.command.log_lines import logged_to_stderr
 from coterie.service.command.options import settings_from
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 
+DEMO_KEY = "demo"  # the id of the demonstration's key: it has one, however often it is started and killed
+
 
 def run(options: argparse.Namespace) -> None:
     """Serves until the process is told to stop."""
@@ -35,21 +37,23 @@ def run(options: argparse.Namespace) -> None:
 
 async def _tell_key(running: RunningEngine, url: str, *, wants_key: bool, is_demo: bool) -> None:
     """Prints a key if there is none yet or one is wanted, and what to try with it."""
-    key = await ensure_admin_key(running)
+    key, experiment = await ensure_admin_key(running), EXPERIMENT if is_demo else "songs"
     if key is None and wants_key:
         _, key, seq = running.engine.make_key(["admin"])
         await running.commits.durable(seq)
     if key is not None:
         print(key_lines(url, key))
-        print(try_lines(EXPERIMENT if is_demo else "songs", "user-1" if is_demo else "bo", is_there=is_demo))
+        is_there = is_demo or experiment in running.engine.state.experiments
+        event_id = f"first-of-{key.split('_')[1]}"  # of the key's id: another key's lines have another one
+        print(try_lines(experiment, "user-1" if is_demo else "bo", event_id, is_there=is_there))
     else:
         print("Keys of before are good; --new-key makes another that may do everything.\n")
     print("Ctrl-C ends it.", flush=True)
 
 
 async def _demo_key(running: RunningEngine) -> str:
-    """Returns a key of the demonstration's own, which nobody else gets to know."""
-    _, key, seq = running.engine.make_key(["admin"])
+    """Returns a key of the demonstration's own, which nobody else gets to know; that of the last start is no good."""
+    _, key, seq = running.engine.make_key(["admin"], name=DEMO_KEY)
     await running.commits.durable(seq)
     return key
 

@@ -4,8 +4,9 @@ from msgspec import UNSET, UnsetType
 
 from coterie.errors import ParameterError, RewardError
 from coterie.errors.checks import checked_binary, checked_reward
+from coterie.product.bandit import Bandit
 from coterie.product.decisions import Decision
-from coterie.service.records import DecisionAnswer, DecisionRequest, ExperimentSettings, Place
+from coterie.service.records import Context, DecisionAnswer, DecisionRequest, ExperimentSettings, Features, Place
 
 
 def answer_of(
@@ -30,6 +31,21 @@ def answer_of(
         probabilities=every,
         slate=slate,
     )
+
+
+def check_candidates(
+    bandit: Bandit, candidates: dict[str, Features | None], context: Context | None, *, join: bool
+) -> None:
+    """Raises if nothing can be decided among candidates, for whomever; nothing has changed.
+
+    Args:
+        bandit: Who is to decide.
+        candidates: The features that they come with, by id.
+        context: In which they are shown.
+        join: Whether those that are new are to join the arms.
+    """
+    with bandit._lock:  # a reader in another thread may be at work
+        bandit._shown(bandit._requests(), candidates, context, keep=join)
 
 
 def check_place(place: int, n_places: int) -> None:

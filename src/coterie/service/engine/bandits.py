@@ -94,7 +94,7 @@ def new_bandit(settings: ExperimentSettings, graph: UserGraph, arms: ArmPool) ->
         wait_for_fits=False,  # whatever the default is: a replay has to be told of fits as the journal has them
         clock=clock,
     )
-    return bandit, Replay(bandit, clock, SOURCE)
+    return bandit, Replay(bandit, clock, SOURCE, takes_arms=True)
 
 
 def bandit_as_bytes(bandit: Bandit) -> bytes:
@@ -106,4 +106,4 @@ def bandit_of_bytes(content: bytes) -> tuple[Bandit, Replay]:
     """Returns the bandit of a file, and what makes further changes of it again."""
     clock = Steady(lambda: inf, stands=True)
     bandit = bandit_of(content_of(content), IN_MEMORY, clock=clock)
-    return bandit, Replay(bandit, clock, SOURCE)
+    return bandit, Replay(bandit, clock, SOURCE, takes_arms=True)

@@ -80,8 +80,7 @@ class Engine:
         if name in self.state.experiments:
             raise ConflictError(f"experiment {name!r} is there", "ids are unique", "Use another id, or change this one")
         check_settings(given)
-        Experiment.of(name, given)  # raises if it cannot be one, before anything is written
-        self.state.emit(Created(experiment=given), name)
+        self.state.emit(Created(experiment=given), name)  # raises if it cannot be one, before anything is written
         return self.view(name)
 
     def view(self, experiment: str) -> ExperimentView:
@@ -317,10 +316,21 @@ class Engine:
     # Keys
 
     def make_key(
-        self, scopes: Sequence[Scope], experiments: list[str] | None = None, replaces: str | None = None
+        self,
+        scopes: Sequence[Scope],
+        experiments: list[str] | None = None,
+        replaces: str | None = None,
+        name: str | None = None,
     ) -> tuple[KeyMade, str, int]:
-        """Returns a new key's record, the key itself, which nobody can be told again, and the number of its event."""
-        name, key, digest = new_key()
+        """Returns a new key's record, the key itself, which nobody can be told again, and the number of its event.
+
+        Args:
+            scopes: What it may do.
+            experiments: Where; none means everywhere.
+            replaces: The id of a key that is no good from then on.
+            name: Its id, if it shall take the place of the last one with this id; one is made if none is given.
+        """
+        name, key, digest = new_key(name)
         made = KeyMade(id=name, hash=digest, scopes=list(scopes), experiments=experiments, replaces=replaces)
         return made, key, self.state.emit(made)
 

@@ -105,6 +105,11 @@ class Experiment:
             return self._recorder is not None and self._recorder.has_lines
 
     @property
+    def odd_decisions(self) -> tuple[int, str]:
+        """How many decisions came out otherwise when they were made again than they were logged, and the first."""
+        return self._replay.n_odd, self._replay.first_odd
+
+    @property
     def is_fitting(self) -> bool:
         """Whether hyperparameters are being fitted at the moment."""
         fit = self.bandit._learned.policy.pending_fit
@@ -145,6 +150,8 @@ class Experiment:
         """Returns what a request is to be decided among, as the bandit takes it."""
         out: set[Any] = set(request.exclude)
         given = request.candidates
+        for arm in out - {each if isinstance(each, str) else each.id for each in given or ()}:
+            self.bandit.arms.index_of(arm)  # raises if there is no such arm
         if given is None:
             out |= set(self.bandit.retired) if out else set()
             return [arm for arm in self.bandit.arms.ids if arm not in out] if out else None

@@ -12,9 +12,9 @@ from coterie.service.records import Scope
 PREFIX = "ctr"
 
 
-def new_key() -> tuple[str, str, str]:
-    """Returns the id of a new key, the key itself, and its hash."""
-    name, secret = secrets.token_hex(6), secrets.token_urlsafe(32)
+def new_key(name: str | None = None) -> tuple[str, str, str]:
+    """Returns the id of a new key, which may be given, the key itself, and its hash."""
+    name, secret = name or secrets.token_hex(6), secrets.token_urlsafe(32)
     key = f"{PREFIX}_{name}_{secret}"
     return name, key, hashed(key)
 

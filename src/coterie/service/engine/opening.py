@@ -24,12 +24,14 @@ class Recovery(NamedTuple):
         n_events: How many events were made again.
         n_damaged: How many newer snapshots could not be used.
         seconds: How long it took.
+        n_odd: How many decisions came out otherwise than they were logged, when they were made again.
     """
 
     snapshot: int
     n_events: int
     n_damaged: int
     seconds: float
+    n_odd: int = 0
 
 
 def open_engine(
@@ -61,6 +63,19 @@ def open_engine(
             log.warning("snapshot %d cannot be used: %s", snapshot.seq, error)
     first = engine.state.seq
     engine.state.replay(journal.read(first + 1), progress)
-    recovery = Recovery(first, engine.state.seq - first, n_bad + journal.n_damaged, monotonic() - started)
+    n_made, seconds, n_odd = engine.state.seq - first, monotonic() - started, _told_of_odd(engine)
+    recovery = Recovery(first, n_made, n_bad + journal.n_damaged, seconds, n_odd)
     engine.state.go_live()
     return engine, recovery
+
+
+def _told_of_odd(engine: Engine) -> int:
+    """Returns how many decisions came out otherwise than they were logged; the log says so of each experiment."""
+    together = 0
+    for experiment in engine.state.experiments.values():
+        n_odd, first = experiment.odd_decisions
+        together += n_odd
+        if n_odd:
+            why = "another version, processor or number of BLAS threads may do that; arms are those that were shown"
+            log.warning("%s: %d decisions came out otherwise than logged (%s): %s", experiment.id, n_odd, first, why)
+    return together

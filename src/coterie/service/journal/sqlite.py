@@ -15,6 +15,8 @@ about it, so opening a store checkpoints, which syncs it.
 import os
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
+from functools import cache
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from time import monotonic
@@ -32,10 +34,10 @@ from coterie.service.journal.snapshot_files import SnapshotFiles
 FILE, LOCK, SNAPSHOTS = "journal.sqlite", "lock", "snapshots"
 LARGEST_PAGE = 4 << 20  # bytes of events that are read at a time
 MOST_READ = 1_000  # events that are read at a time
+MOST_WRITTEN = 64  # events that one statement writes
 LARGEST_LOG = 64 << 20  # bytes that the write-ahead log keeps on the disk when it starts anew
 
 _COLUMNS = "seq, at, experiment, kind, key, body"
-_INSERT = f"INSERT INTO events ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)"
 _READ = f"SELECT {_COLUMNS} FROM events WHERE seq >= ? ORDER BY seq LIMIT {MOST_READ}"
 _READ_ONE = f"SELECT {_COLUMNS} FROM events WHERE seq >= ? AND experiment = ? ORDER BY seq LIMIT {MOST_READ}"
 _FIND = f"SELECT {_COLUMNS} FROM events WHERE key = ? AND key <> '' ORDER BY seq"
@@ -64,12 +66,11 @@ class SqliteJournal:
     ) -> None:
         folder = _folder_at(checked_path(path))
         self._writing, self._is_closed, self._is_broken = Lock(), False, False
-        self._checkpoint_after, self._n_pages = checkpoint_after, 0
+        self._checkpoint_after, self._n_copied = checkpoint_after, 0
         self._lock = _locked(folder, wait)
         try:
             self._connection = _opened(folder / FILE, synchronous, vfs)
             try:
-                self._connection.set_wal_hook(self._count_pages)
                 self._checkpoint(apsw.SQLITE_CHECKPOINT_TRUNCATE)
                 self._last_seq: int = self._connection.execute("SELECT coalesce(max(seq), 0) FROM events").get
                 self._snapshots = SnapshotFiles(folder / SNAPSHOTS, last_seq=self._last_seq)
@@ -104,15 +105,26 @@ class SqliteJournal:
                     self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _commit(self, events: Sequence[Event]) -> None:
+        """Commits a batch, in one statement if it is not too large.
+
+        Each statement gives up the interpreter and has to wait for it again, as long as a decision takes.
+        """
         try:
+            if len(events) <= MOST_WRITTEN:
+                self._insert(events)
+                return
             self._connection.execute("BEGIN IMMEDIATE")
-            self._connection.executemany(_INSERT, events)
+            for first in range(0, len(events), MOST_WRITTEN):
+                self._insert(events[first : first + MOST_WRITTEN])
             self._connection.execute("COMMIT")
         except BaseException as error:
             self._roll_back()
             if isinstance(error, apsw.Error):
                 raise self._named(error) from error
             raise
+
+    def _insert(self, events: Sequence[Event]) -> None:
+        self._connection.execute(_insert_of(len(events)), tuple(chain.from_iterable(events)))
 
     def _roll_back(self) -> None:
         """Ends a transaction that failed, unless SQLite has done so already."""
@@ -125,14 +137,19 @@ class SqliteJournal:
     def _checkpoint(self, mode: int) -> None:
         """Copies the write-ahead log to the database as far as nobody reads it; without room it is left for later."""
         try:
-            self._connection.wal_checkpoint(mode=mode)
+            n_pages, n_copied = self._connection.wal_checkpoint(mode=mode)
         except apsw.Error as error:
             if not _may_pass(error):
                 raise self._broken(str(error)) from error
+        else:
+            if n_copied == n_pages:
+                self._n_copied += self._n_pages
 
-    def _count_pages(self, _connection: apsw.Connection, _name: str, n_pages: int) -> int:
-        self._n_pages = n_pages
-        return apsw.SQLITE_OK
+    @property
+    def _n_pages(self) -> int:
+        """How many pages were written since all were copied."""
+        # A hook of SQLite would tell, too; but it would have to wait for the interpreter in the middle of a commit.
+        return self._connection.status(apsw.SQLITE_DBSTATUS_CACHE_WRITE)[0] - self._n_copied
 
     def _named(self, error: apsw.Error) -> CoterieError:
         """Returns the error of a batch that was not kept."""
@@ -219,6 +236,11 @@ class SqliteJournal:
                 os.close(self._lock)
 
 
+@cache
+def _insert_of(n_events: int) -> str:
+    return f"INSERT INTO events ({_COLUMNS}) VALUES {', '.join(['(?, ?, ?, ?, ?, ?)'] * n_events)}"
+
+
 def _may_pass(error: apsw.Error) -> bool:
     """Returns whether an error says that nothing was done and that the same may be tried again.
 
@@ -274,6 +296,7 @@ def _opened(file: Path, synchronous: str, vfs: str | None) -> apsw.Connection:
     try:
         connection.set_busy_timeout(BUSY_MS)
         connection.pragma("synchronous", synchronous)
+        connection.wal_autocheckpoint(0)
         prepare(connection, file)
         connection.pragma("journal_size_limit", LARGEST_LOG)
     except BaseException:

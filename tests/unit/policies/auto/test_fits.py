@@ -6,6 +6,7 @@ import sys
 import time
 from copy import deepcopy
 from pathlib import Path
+from threading import Semaphore
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import coterie as ct
 from coterie.errors import FitWarning, NumericalError, ParameterError
 from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
-from coterie.policies.auto import AutoPolicy, likelihood
+from coterie.policies.auto import AutoPolicy, climbing
 from coterie.policies.auto.fits import Found, PendingFit
 from coterie.policies.auto.hyper import Hyper
 
@@ -92,7 +93,7 @@ def test_a_fit_that_fails_leaves_the_belief_in_use(monkeypatch: pytest.MonkeyPat
     def refuse(*_: Any, **__: Any) -> Any:
         raise NumericalError("no", "never", "Do not")
 
-    monkeypatch.setattr(likelihood, "fit", refuse)
+    monkeypatch.setattr(climbing, "fit", refuse)
     with pytest.warns(FitWarning, match="after 24 rewards"):
         play(policy, 10, start=23)
     assert "rewards was not made: no" in policy.describe()
@@ -174,7 +175,7 @@ def test_a_growing_one_goes_on_to_the_bit_after_saving(at: int) -> None:
 def test_a_mistake_in_the_code_of_a_fit_is_raised_where_it_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
     policy = make()
     play(policy, 23)
-    monkeypatch.setattr(likelihood, "fit", lambda *_, **__: 1 // 0)
+    monkeypatch.setattr(climbing, "fit", lambda *_, **__: 1 // 0)
     with pytest.raises(ZeroDivisionError):
         play(policy, 10, start=23)
     assert policy.pending_fit is None
@@ -311,3 +312,31 @@ def test_in_a_forked_process_a_fit_starts_again_and_comes_to_the_same() -> None:
     assert made is not None
     assert (made.history.arms, made.history.means) == ([1, 2], [1.0, 3.0])
     assert started == [1, 1]
+
+
+class Held:
+    """A model that learns only as often as it is let."""
+
+    def __init__(self) -> None:
+        self.may_learn, self.n_learned = Semaphore(0), 0
+
+    def learn_noisier(self, *_: Any, **__: Any) -> None:
+        self.may_learn.acquire()
+        self.n_learned += 1
+
+
+def test_a_model_that_has_much_to_learn_yet_is_not_ready() -> None:
+    found = Found(Hyper(*np.zeros(8).tolist()), 0.0)
+    model: Any = Held()
+    fit = PendingFit(8, 9, {}, lambda: found, lambda *_: model)
+    for _ in range(10):
+        fit.follow((0, 0, 1.0))
+    fit.start().is_made.wait()
+    assert not fit.is_ready
+    model.may_learn.release(6)
+    while model.n_learned < 6:
+        time.sleep(0.001)
+    assert fit.is_ready
+    model.may_learn.release(4)
+    fit.finish()
+    assert model.n_learned == 10

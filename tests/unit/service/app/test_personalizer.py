@@ -1,5 +1,9 @@
 """The routes shaped like Personalizer v1.0."""
 
+from typing import Any
+
+import pytest
+
 from coterie.service.app import ServiceSettings
 from service_app import NEWS, service
 
@@ -75,6 +79,66 @@ def test_where_there_are_contexts_each_request_brings_the_features_of_its_action
         assert call.running.engine.view("shop").n_arms == 2
 
 
+def test_where_the_schema_has_no_fields_yet_the_first_context_says_which_there_are() -> None:
+    arms = [{"id": "none", "features": {"price": 0.0}}]
+    with service(ServiceSettings(personalizer_experiment="shop"), news=False) as call:
+        call("POST", "/v1/experiments", SHOP | {"arms": arms, "context_schema": {}})
+        actions = [{"id": "tea", "features": [{"price": 2}]}, {"id": "ale", "features": [{"price": 3}]}]
+        first = {"contextFeatures": [{"user": "zoe", "hour": 21}, {"day": {"wet": True}}], "actions": actions}
+        told = call("POST", RANK, first | {"eventId": "e1"})
+        assert told.status_code == 201
+        assert {each["id"] for each in told.json()["ranking"]} == {"tea", "ale"}
+        schema = call.running.engine.state.get("shop").bandit.context_schema
+        assert schema is not None
+        assert [(field.name, field.kind) for field in schema.fields] == [("hour", "number"), ("day.wet", "flag")]
+        assert call("POST", RANK, first | {"eventId": "e1"}).content == told.content
+        assert call("POST", RANK, {"contextFeatures": [{"user": "bo", "more": 1}], "actions": actions}).is_success
+        view = call.running.engine.view("shop")
+        assert (view.n_users, view.n_arms, view.n_decisions) == (3, 1, 2)
+
+
+def test_an_action_that_is_an_arm_and_comes_without_features_has_those_of_the_arm() -> None:
+    arms = [{"id": "tea", "features": {"price": 1.0}}]
+    with service(ServiceSettings(personalizer_experiment="shop"), news=False) as call:
+        call("POST", "/v1/experiments", SHOP | {"arms": arms, "context_schema": {}})
+        assert call("POST", RANK, {"actions": [{"id": "tea"}]}).status_code == 201
+
+
+FEATURED = {"arms": [{"id": "tea", "features": {"price": 1.0}}]}
+NEW = [{"id": "rum", "features": [{"price": 5}]}, {"id": "gin"}]
+
+
+@pytest.mark.parametrize("features", [{}, FEATURED], ids=["without features", "with features"])
+@pytest.mark.parametrize("schema", [{}, {"context_schema": {}}], ids=["learned", "open"])
+@pytest.mark.parametrize(
+    "broken",
+    [
+        {"contextFeatures": [{"user": "zoe", "hour": 1e300}]},
+        {"contextFeatures": [{"user": "zoe", "": 1}]},
+        {"contextFeatures": [{"user": "zoe"}], "actions": [*NEW, NEW[0]]},
+        {"contextFeatures": [{"user": "zoe"}], "actions": NEW, "excludedActions": ["rum", "gin"]},
+        {"contextFeatures": [{"user": "zoe"}], "actions": [{"id": f"a{number}"} for number in range(11)]},
+    ],
+    ids=["number", "name", "twice", "excluded", "floor"],
+)
+def test_a_rank_that_is_refused_changes_nothing(broken: Any, schema: Any, features: Any) -> None:
+    with service(ServiceSettings(personalizer_experiment="shop"), news=False) as call:
+        call("POST", "/v1/experiments", SHOP | {"exploration_floor": 0.1} | schema | features)
+        before = call.digest
+        assert call("POST", RANK, {"actions": NEW} | broken).status_code == 422
+        assert call.digest == before
+
+
+def test_a_rank_for_an_event_that_is_taken_changes_nothing() -> None:
+    with service(ServiceSettings(personalizer_experiment="shop"), news=False) as call:
+        call("POST", "/v1/experiments", SHOP)
+        call("POST", RANK, PLAIN | {"eventId": "e1"})
+        before = call.digest
+        zoe = {"contextFeatures": [{"user": "zoe"}], "actions": NEW, "eventId": "e1"}
+        assert call("POST", RANK, zoe).status_code == 409
+        assert call.digest == before
+
+
 def test_an_excluded_action_is_never_chosen() -> None:
     with service(ServiceSettings(personalizer_experiment="shop"), news=False) as call:
         call("POST", "/v1/experiments", SHOP)
@@ -82,6 +146,14 @@ def test_an_excluded_action_is_never_chosen() -> None:
             told = call("POST", RANK, PLAIN | {"excludedActions": ["ale"]}).json()
             assert told["rewardActionId"] == "tea"
             assert {each["id"]: each["probability"] for each in told["ranking"]} == {"tea": 1.0, "ale": 0.0}
+
+
+def test_an_excluded_action_that_is_none_of_them_does_nothing() -> None:
+    with service(ServiceSettings(personalizer_experiment="shop"), news=False) as call:
+        call("POST", "/v1/experiments", SHOP)
+        told = call("POST", RANK, PLAIN | {"excludedActions": ["nobody-knows-it"]})
+        assert told.status_code == 201
+        assert {each["id"] for each in told.json()["ranking"]} == {"tea", "ale"}
 
 
 def test_the_experiment_is_the_only_one_of_the_key_or_nobody_knows_it() -> None:

@@ -1,6 +1,7 @@
 """The app on a port: slow clients, large bodies, a stop with requests in work."""
 
 import json
+import os
 import socket
 import threading
 import time
@@ -11,9 +12,11 @@ from typing import Any
 import httpx
 import pytest
 import uvicorn
+from threadpoolctl import threadpool_info, threadpool_limits
 
+from coterie.runs.workers import BLAS_THREADS
 from coterie.service.app import ServiceSettings, create_app
-from coterie.service.app.serving import server_config
+from coterie.service.app.serving import server_config, tuned
 from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import MemoryJournal
 from service_app import NEWS, until
@@ -196,3 +199,21 @@ def test_a_server_tells_nothing_about_itself(service: Served) -> None:
     assert "server" not in answer.headers
     assert answer.headers["x-content-type-options"] == "nosniff"
     assert answer.headers["cache-control"] == "no-store"
+
+
+def blas_threads() -> set[int]:
+    return {each["num_threads"] for each in threadpool_info() if each["user_api"] == "blas"}
+
+
+def test_blas_has_one_thread_while_it_serves_unless_told_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in BLAS_THREADS:
+        monkeypatch.delenv(name, raising=False)
+    with threadpool_limits(limits=2, user_api="blas"):
+        with tuned():
+            assert blas_threads() == {1}
+            assert os.environ["OPENBLAS_NUM_THREADS"] == "1"  # for processes that start
+        assert blas_threads() == {2}
+        assert "OPENBLAS_NUM_THREADS" not in os.environ
+        monkeypatch.setenv("OMP_NUM_THREADS", "2")
+        with tuned():
+            assert blas_threads() == {2}

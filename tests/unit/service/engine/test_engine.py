@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from coterie.errors import CoterieError
+from coterie.errors import CoterieError, UnknownArmError
 from coterie.service.engine import engine as engine_module
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.failures import ConflictError, NotThereError
@@ -381,3 +381,13 @@ def test_new_arms_join_an_experiment_without_contexts_and_are_there_after_a_rest
     again = some.opened(use_snapshots=False)[0]
     assert again.state.get("news").bandit.arms.ids == (*ARMS, "new", "newer")
     assert again.state.get("news").bandit.predict("bo") == some.engine.state.get("news").bandit.predict("bo")
+
+
+def test_an_arm_that_is_not_there_cannot_be_excluded() -> None:
+    kept = Kept()
+    kept.engine.create(experiment())
+    with pytest.raises(UnknownArmError, match="'wine'"):
+        kept.decide("ana", exclude=["wine"])
+    with pytest.raises(UnknownArmError, match="'wine'"):
+        kept.decide("ana", candidates=["tea", "ale"], exclude=["wine"])
+    kept.decide("ana", candidates=["tea", "ale"], exclude=["gin", "tea"])

@@ -62,6 +62,31 @@ def test_the_log_stays_small_while_a_slow_reader_reads(tmp_path: Path) -> None:
         assert sum(1 for _ in slow) == 3_998
 
 
+def test_the_log_is_checkpointed_by_nobody_else(tmp_path: Path) -> None:
+    with closing(SqliteJournal(tmp_path / "store", synchronous="NORMAL", checkpoint_after=10**9)) as journal:
+        before = (tmp_path / "store" / "journal.sqlite").stat().st_size
+        for first in range(1, 2_000, 50):  # twice as many pages as SQLite would let pass
+            journal.append([event(seq, size=3_000) for seq in range(first, first + 50)])
+        assert journal._n_pages > 2_000
+        assert (tmp_path / "store" / "journal.sqlite").stat().st_size == before
+
+
+@pytest.mark.parametrize("size", [1, 63, 64, 65, 128, 150])
+def test_a_batch_of_any_size_is_one_commit(tmp_path: Path, size: int) -> None:
+    with closing(SqliteJournal(tmp_path / "store")) as journal:
+        commits: list[int] = []
+
+        def count() -> bool:
+            commits.append(1)
+            return False
+
+        journal._connection.set_commit_hook(count)
+        batch = [event(seq) for seq in range(1, size + 1)]
+        journal.append(batch)
+        assert len(commits) == 1
+        assert list(journal.read(1)) == batch
+
+
 def test_after_closing_nothing_is_read_or_appended(tmp_path: Path) -> None:
     journal = SqliteJournal(tmp_path / "store")
     journal.close()

@@ -34,6 +34,7 @@ from scipy.linalg import blas, lapack
 
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
+from coterie.algebra.ranking import places_of_largest
 from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError, NumericalError
 from coterie.kernels.inputs import OnInputs
@@ -564,11 +565,11 @@ class LocalModel(ConditionedModel):
 
     def _most_alike(self, alike: Array, at: Index) -> Index:
         """Returns the places of the rows that are near, in their order; of a pool the user's own come first."""
-        if self.kernel.has_inputs:
-            found = np.argpartition(-alike, self.near_rows)[: self.near_rows]
-        else:
-            found = np.lexsort((-alike, at > 0))[: self.near_rows]
-        return np.sort(found)
+        n_own = 0 if self.kernel.has_inputs else int(np.count_nonzero(at == 0))  # they are the first rows
+        if n_own >= self.near_rows:
+            return places_of_largest(alike[:n_own], self.near_rows)
+        others = places_of_largest(alike[n_own:], self.near_rows - n_own) + n_own
+        return np.concatenate([np.arange(n_own), others])
 
     # Saving
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 
 from coterie.algebra import JitterLog, cholesky, solve_lower
+from coterie.algebra.ranking import falling_order
 from coterie.contracts import Array, Index
 from coterie.kernels.inputs import OnInputs
 from coterie.kernels.joint import OnPool
@@ -99,7 +100,7 @@ class Trend(NamedTuple):
         else:
             arm_values, inducing, arm_map = _arm_modes(kernel, arms, counts)
         products = np.multiply.outer(user_values, arm_values).ravel()
-        best = np.argsort(-products, kind="stable")[:most]
+        best = falling_order(products)[:most]
         best = best[products[best] > LEAST_SHARE * products.max(initial=0.0)]
         i, j = np.unravel_index(best, (len(user_values), len(arm_values)))
         modes = None

@@ -11,6 +11,8 @@ from typing import Any, NoReturn
 from msgspec import DecodeError, ValidationError, convert
 from msgspec.json import Decoder
 
+from coterie.errors import listed
+from coterie.service.app.requests.choices import choices_at
 from coterie.service.app.requests.failures import RequestError
 from coterie.service.records import MOST_ROWS
 
@@ -32,38 +34,38 @@ class BodyType:
 
     def __init__(self, record: Any, line: Any = None) -> None:
         self.record, self.line = record, line
-        self._decode = Decoder(record).decode
-        self._decode_line = None if line is None else Decoder(line).decode
+        self._decoder = Decoder(record)
+        self._line_decoder = None if line is None else Decoder(line)
 
     def decode(self, body: bytes) -> Any:
         """Returns the record of a JSON body, or raises RequestError."""
-        return strictly(self._decode, body)
+        return strictly(self._decoder, body)
 
     def decode_lines(self, body: bytes) -> list[Any]:
         """Returns the records of an NDJSON body, or raises RequestError."""
-        assert self._decode_line is not None
+        assert self._line_decoder is not None
         lines = [line for line in body.splitlines() if line.strip()]
         if len(lines) > MOST_ROWS:
             rule = f"a body has at most {MOST_ROWS} lines"
             raise RequestError(400, "body", f"there are {len(lines)} lines", rule, "Send several requests", path="$")
-        return [strictly(self._decode_line, line, f"$[{number}]") for number, line in enumerate(lines)]
+        return [strictly(self._line_decoder, line, f"$[{number}]") for number, line in enumerate(lines)]
 
 
-def strictly(decode: Any, body: bytes, root: str = "$") -> Any:
+def strictly(decoder: Decoder[Any], body: bytes, root: str = "$") -> Any:
     """Returns what a decoder makes of a body, or raises RequestError with the path of the field.
 
     Examples:
-        >>> strictly(Decoder(dict[str, float]).decode, b'{"x": 1, "x": 2}')
+        >>> strictly(Decoder(dict[str, float]), b'{"x": 1, "x": 2}')
         Traceback (most recent call last):
         coterie.service.app.requests.failures.RequestError: field 'x' is given twice; a field is given once. Leave one
         of them out.
     """
     try:
-        decoded = decode(body)
+        decoded = decoder.decode(body)
         _look_for_repeats(body.decode())
         return decoded
     except ValidationError as error:
-        _refuse_value(str(error), root)
+        _refuse_value(str(error), root, decoder.type)
     except DecodeError as error:
         _refuse(f"the body is no JSON: {error}", "bodies are JSON", "Send one JSON value", root)
     except UnicodeDecodeError as error:
@@ -82,7 +84,7 @@ def converted(value: Any, record: Any, *, root: str = "$", strict: bool = True) 
     try:
         return convert(value, record, strict=strict)
     except ValidationError as error:
-        _refuse_value(str(error), root)
+        _refuse_value(str(error), root, record)
 
 
 class _RepeatError(ValueError):
@@ -113,15 +115,18 @@ def _path_of_repeat(value: Any) -> str | None:
     return None
 
 
-def _refuse_value(message: str, root: str) -> NoReturn:
-    """Raises with the path that msgspec names at the end of its message, and the field if it names one."""
+def _refuse_value(message: str, root: str, record: Any) -> NoReturn:
+    """Raises with the path that msgspec names at the end of its message, and what is allowed or missing there."""
     at = _AT.search(message)
     what = message if at is None else message[: at.start()]
     path = root if at is None else root + at[1][1:]
     field = _UNKNOWN.search(what)
     if field is not None:
         path += f".{field[1] or field[2]}"
-    _refuse(what, "a request has the fields of its record, each of its type", "See /docs", path)
+    rule = "a request has the fields of its record, each of its type"
+    if what.startswith("Invalid enum value"):
+        rule = f"it is one of {listed(choices_at(record, '$' if at is None else at[1]), 20)}"
+    _refuse(what, rule, "See /docs", path)
 
 
 def _refuse(problem: str, rule: str, remedy: str, path: str) -> NoReturn:

@@ -89,6 +89,7 @@ class _OfEngine:
         yield _gauge("snapshot_seconds", "How long the last snapshot held up decisions", commits.snapshot_seconds)
         yield _gauge("replay_seconds", "How long the replay took", recovery.seconds)
         yield _gauge("replayed_events", "Events that were made again at the start", recovery.n_events)
+        yield _gauge("replayed_otherwise", "Decisions that came out otherwise than logged", recovery.n_odd)
         yield _count("damaged_snapshots", "Snapshots that could not be used", recovery.n_damaged)
 
     def _of_experiments(self) -> Iterator[Metric]:

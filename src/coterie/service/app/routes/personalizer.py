@@ -3,12 +3,12 @@
 Which experiment: the only one of the key, or else that of the settings. Features are flattened: {"day": {"wet": true}}
 is the feature "day.wet"; lists of objects are taken together, other lists and nulls are left out. The feature named
 `personalizer_user`, at any level of contextFeatures, is the user, "anyone" if there is none; a user that the graph does
-not have is added to it without friends. What is left of contextFeatures is the context. An experiment without a context
-schema takes that of its first decision; later on, names that the schema does not have are left out, and what is missing
-or of another kind is 0, false or an empty text. Actions are candidates: where the arms have features, those with the
-names of the arms' features count, flags as 0 and 1, and what is missing is 0. An experiment that was made with a
-context schema takes the features of each request; in another an action that is no arm yet becomes one, and is known by
-its id from then on.
+not have is added to it without friends. What is left of contextFeatures is the context. Where the context schema has no
+names yet, it takes those of the first decision; later on, names that the schema does not have are left out, and what is
+missing or of another kind is 0, false or an empty text. Actions are candidates: where the arms have features, those
+with the names of the arms' features count, flags as 0 and 1, and what is missing is 0. An experiment that was made with
+a context schema takes the features of each request; in another an action that is no arm yet becomes one, and is known
+by its id from then on.
 
 A rank has the probabilities of all actions, the chosen one first and the others by probability. An action that is
 excluded, or a retired arm, has probability 0. `deferActivation`, rewards and activations are those of the service: a
@@ -28,6 +28,7 @@ from coterie.service.app.requests.bodies import BodyType, converted
 from coterie.service.app.requests.calls import Call, Route
 from coterie.service.app.requests.failures import RequestError
 from coterie.service.app.routes.events import check_event, event_of, give
+from coterie.service.engine.answers import check_candidates
 from coterie.service.engine.bandits import check_named_once
 from coterie.service.engine.experiment import Experiment
 from coterie.service.records import Arm, ArmsChange, DecisionRequest, EventId, Id, RewardRequest, User, UsersChange
@@ -101,7 +102,7 @@ def rank(call: Call) -> Answer:
         probabilities=True,
     )
     if given.event_id is None or call.engine.state.decided(given.event_id) is None:
-        _make_known(call, experiment, user, given)
+        _make_known(call, experiment, request, given.actions)
     answer, is_new = call.engine.decide(experiment.id, request)
     call.service.metrics.decision(is_new=is_new)
     chances = {} if answer.probabilities is UNSET else answer.probabilities
@@ -166,7 +167,7 @@ def _experiment_of(call: Call) -> str:
 def _context(experiment: Experiment, flat: Features) -> Features | None:
     """Returns what the experiment's schema has of features; all of them if they are the first."""
     schema = experiment.bandit.context_schema
-    if schema is None:
+    if schema is None or (schema.is_named and not schema.fields):
         return flat if flat and experiment.bandit.n_decisions == 0 else None
     if not schema.is_named:
         return None
@@ -180,7 +181,10 @@ def _context(experiment: Experiment, flat: Features) -> Features | None:
 
 def _candidates(experiment: Experiment, actions: list[Action]) -> list[str | Arm]:
     if _takes_features(experiment):
-        return [_arm(experiment.bandit.arms, action) for action in actions]
+        pool = experiment.bandit.arms
+        return [
+            action.id if action.id in pool.index and not action.features else _arm(pool, action) for action in actions
+        ]
     return [action.id for action in actions]
 
 
@@ -200,20 +204,26 @@ def _arm(pool: ArmPool, action: Action) -> Arm:
 
 def _excluded(experiment: Experiment, given: RankRequest) -> list[str]:
     """Returns the actions that are not to be chosen: those that the request says, and those that are retired arms."""
-    named, retired = {action.id for action in given.actions}, experiment.bandit.retired
-    return [*(given.excluded_actions or ()), *(str(arm) for arm in retired if arm in named)]
+    named = {action.id for action in given.actions}
+    return [str(arm) for arm in (*(given.excluded_actions or ()), *experiment.bandit.retired) if arm in named]
 
 
-def _make_known(call: Call, experiment: Experiment, user: str, given: RankRequest) -> None:
-    """Adds the user and, where requests cannot bring them, the actions that are not there."""
-    ids, known = [action.id for action in given.actions], experiment.bandit.arms
-    check_named_once("actions", ids)
-    if not set(ids) - set(_excluded(experiment, given)):
+def _make_known(call: Call, experiment: Experiment, request: DecisionRequest, actions: list[Action]) -> None:
+    """Adds the user and, where requests cannot bring them, the actions that are not there, or raises before that."""
+    bandit, joins, user = experiment.bandit, not _takes_features(experiment), request.user
+    check_named_once("actions", [action.id for action in actions])
+    excluded = set(request.exclude)
+    kept = [action.id for action in actions if action.id not in excluded]
+    if not kept:
         raise CandidatesError("all actions are excluded or retired", "one of the others is chosen", "Leave one")
-    new = [_arm(known, action) for action in given.actions if action.id not in known.index]
-    if new and not _takes_features(experiment):
+    new = [_arm(bandit.arms, action) for action in actions if joins and action.id not in bandit.arms.index]
+    is_there = user in bandit.graph.index
+    if new or not is_there:
+        brought = {arm.id: arm.features for arm in (*new, *(request.candidates or ())) if isinstance(arm, Arm)}
+        check_candidates(bandit, {arm: brought.get(arm) for arm in kept}, request.context, join=joins)
+    if new:
         call.engine.change_arms(experiment.id, ArmsChange(put=new))
-    if user not in experiment.bandit.graph.index:
+    if not is_there:
         call.engine.change_users(experiment.id, UsersChange(add=[User(id=user)]))
 
 

@@ -18,7 +18,7 @@ TEXT = b"text/plain; version=0.0.4; charset=utf-8"
 MOST_LINES = 10_000
 MOST_POLICIES = 20
 
-_decode_context = Decoder(Context).decode
+_context_decoder = Decoder(Context)
 
 
 class ExplainQuery(Record, frozen=True, kw_only=True):
@@ -51,7 +51,7 @@ class EvaluationQuery(Record, frozen=True, kw_only=True):
 def explain(call: Call) -> Answer:
     """Says which users, arms and rewards moved an estimate, and by how much."""
     given: ExplainQuery = call.given
-    context = None if given.context is None else strictly(_decode_context, given.context.encode(), "context")
+    context = None if given.context is None else strictly(_context_decoder, given.context.encode(), "context")
     found = reading.explain(call.engine, call.params["experiment"], given.user, given.arm, context)
     return answer_of(found)
 
