@@ -1,5 +1,6 @@
 """Engines of the service on journals in memory, at a time that a test sets."""
 
+import time
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -47,6 +48,13 @@ class Kept:
     def clock(self) -> ServiceClock:
         """Returns the clock of a process that starts now."""
         return ServiceClock(wall=lambda: self.now + self.jump, steady=lambda: self.now)
+
+    def take_fit(self, experiment: str = "news") -> None:
+        """Waits for a fit that goes on, and takes it: further calls find none, unless rewards come."""
+        found = self.engine.state.experiments[experiment]
+        while found.is_fitting:
+            time.sleep(0.001)
+        found.bandit.describe()  # as every call, it begins by taking what is ready
 
     def commit(self) -> None:
         """Makes all events durable, as a batch."""

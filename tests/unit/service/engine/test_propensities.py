@@ -1,7 +1,5 @@
 """The logged propensity is the probability with which an arm is chosen: counted, over decisions of a frozen model."""
 
-import time
-
 import numpy as np
 import pytest
 from scipy.stats import chi2
@@ -16,9 +14,7 @@ def played(n: int, policy: str, floor: float) -> tuple[np.ndarray, np.ndarray, f
     kept.engine.create(experiment(policy=policy, exploration_floor=floor, max_pending=10))
     for step in range(24):
         kept.reward(kept.decide("ana", candidates=[ARMS[step % 3]]), (0.6, 0.1, 0.4)[step % 3] + (step % 2 - 0.5))
-    while kept.engine.state.experiments["news"].is_fitting:
-        time.sleep(0.001)
-    kept.decide("ana")  # takes the fit
+    kept.take_fit()
     counts, logged = np.zeros(3), []
     for _ in range(n):
         answer, _ = kept.engine.decide("news", DecisionRequest(user="ana", probabilities=True))

@@ -27,6 +27,7 @@ def played(n: int, *, k: int | None = None, context: bool = False, **settings: A
         event = kept.decide(USERS[step % 4], **asked)
         for place in range(k or 1):
             kept.reward(event, chance.random(), place=place + 1)
+    kept.take_fit()  # any call takes one that is ready, so that two of them might differ
     kept.commit()
     return kept
 
