@@ -650,7 +650,7 @@ class Bandit:
         with self._lock:
             if not nested:
                 recover(self)
-            policy, (pending, settled) = self._learned.policy, self._ledger.tables()
+            policy = self._learned.policy
             yield {
                 "graph": self._learned.graph,
                 "arms": self._learned.arms,
@@ -678,8 +678,7 @@ class Bandit:
                 "belief": policy.state(),
                 "journal": None if self._journal is None else self._journal.mark,
                 "events": self._learned.events,
-                "pending": pending,
-                "settled": settled,
+                "ledger": self._ledger.tables(),
             }
 
     def restore(self, state: Mapping[str, Any], arrays: Mapping[str, Any]) -> None:

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from coterie.policies import Policy
 from coterie.policies.rules.draws import Draws
 from coterie.policies.rules.propensity import Propensities, exploration
 from coterie.policies.rules.scores import Scored, ScoredBatch
+
+T = TypeVar("T")
 
 
 class Decision:
@@ -227,6 +229,22 @@ class Mark(NamedTuple):
     settled: "OrderedDict[int, int]"
 
 
+class LedgerTables(NamedTuple):
+    """All that a ledger knows, for later.
+
+    Attributes:
+        numbers: Those of the pending decisions, oldest first.
+        pending: These decisions.
+        settled: The numbers of the settled decisions that are remembered.
+        events: Those of their rewards.
+    """
+
+    numbers: list[int]
+    pending: list[Pending]
+    settled: list[int]
+    events: list[int]
+
+
 class Ledger:
     """The pending decisions, oldest first, and where the rewards of settled ones went.
 
@@ -297,8 +315,8 @@ class Ledger:
         """Yields the settled decisions that are remembered, and the number of their event."""
         yield from self._settled.items()
 
-    def tables(self) -> tuple[list[tuple[int, Pending]], list[tuple[int, int]]]:
-        """Returns what `pending` and `settled` yield, many times faster: a plain dict's items need not be followed.
+    def tables(self) -> LedgerTables:
+        """Returns what `pending` and `settled` yield, column by column: that makes no tuple for each of them.
 
         Where a rollback has moved some they are sorted: decisions are numbered in their order, and events in theirs.
 
@@ -308,15 +326,15 @@ class Ledger:
             ...     ledger.open(number, user=0, arm=number)
             >>> ledger.settle(2, event=0).arm, ledger.settle(0, event=1).arm
             (2, 0)
-            >>> [number for number, _ in ledger.tables()[0]], ledger.tables()[1]
-            ([1], [(2, 0), (0, 1)])
+            >>> tables = ledger.tables()
+            >>> tables.numbers, tables.settled, tables.events
+            ([1], [2, 0], [0, 1])
         """
         self._expire()
-        waiting, settled = list(dict.items(self._open)), list(dict.items(self._settled))
-        if self._was_moved:
-            waiting.sort()
-            settled.sort(key=itemgetter(1))
-        return waiting, settled
+        if not self._was_moved:  # a plain dict's columns need not be followed from one to the next
+            return LedgerTables(*_columns(self._open), *_columns(self._settled))
+        waiting, settled = dict(sorted(self._open.items())), dict(sorted(self._settled.items(), key=itemgetter(1)))
+        return LedgerTables(*_columns(waiting), *_columns(settled))
 
     def open(
         self,
@@ -426,3 +444,8 @@ def _put(table: "OrderedDict[int, Any]", number: int, value: Any) -> None:
         table.pop(number, None)
     else:
         table[number] = value
+
+
+def _columns(table: dict[int, T]) -> tuple[list[int], list[T]]:
+    """Returns keys and values, in the order in which they came to the dict."""
+    return list(dict.keys(table)), list(dict.values(table))

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from coterie.contracts import Index
 from coterie.errors import FAILURES, CoterieError, JournalError, MemoryLimitError, MissingExtraError, SavedFileError
 from coterie.graphs import UserGraph
 from coterie.kernels import ArmPool
@@ -80,7 +81,7 @@ def _is_plain(value: Any) -> bool:
 
 def parts_as_saved(parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Returns the JSON and the arrays of a bandit, of what `Bandit.frozen` gives."""
-    graph, arms, events = parts["graph"], parts["arms"], parts["events"]
+    graph, arms, events, ledger = parts["graph"], parts["arms"], parts["events"], parts["ledger"]
     weights = graph.weights.tocsr()
     state = {
         "settings": {**parts["settings"], "options": _options_as_saved(parts["settings"]["options"])},
@@ -101,19 +102,19 @@ def parts_as_saved(parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
         "event_users": np.array(events.users, dtype=np.int64),
         "event_arms": np.array(events.arms, dtype=np.int64),
         "event_rewards": np.array(events.rewards, dtype=np.float64),
-        "pending": np.array([(n, p.user, p.arm) for n, p in parts["pending"]], dtype=np.int64).reshape(-1, 3),
-        "pending_made_at": np.array([p.made_at for _, p in parts["pending"]], dtype=np.float64),
-        "settled": np.array(parts["settled"], dtype=np.int64).reshape(-1, 2),
+        "pending": _as_table(ledger.numbers, [p.user for p in ledger.pending], [p.arm for p in ledger.pending]),
+        "pending_made_at": np.array([p.made_at for p in ledger.pending], dtype=np.float64),
+        "settled": _as_table(ledger.settled, ledger.events),
     }
     if isinstance(parts["settings"]["places"], list):
         arrays["event_examined"] = np.array(events.examined, dtype=np.float64)
-        arrays["pending_examined"] = np.array([p.examined for _, p in parts["pending"]], dtype=np.float64)
+        arrays["pending_examined"] = np.array([p.examined for p in ledger.pending], dtype=np.float64)
     if events.counts:
         arrays["event_counts"] = np.array(events.counts, dtype=np.float64)
         arrays["event_scatters"] = np.array(events.scatters, dtype=np.float64)
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
     if parts["inputs"] is not None:
-        waiting = [(number, each) for number, each in parts["pending"]]
+        waiting = zip(ledger.numbers, ledger.pending, strict=True)
         state["inputs"] = {
             "has_features": arms.has_features,
             "user_features": _user_features(parts),
@@ -122,10 +123,15 @@ def parts_as_saved(parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
         }
         shape = -1, parts["inputs"].layout.width
         arrays["event_inputs"] = np.array(events.inputs, dtype=np.float64).reshape(shape)
-        arrays["pending_inputs"] = np.array([each.input for _, each in waiting], dtype=np.float64).reshape(shape)
+        arrays["pending_inputs"] = np.array([each.input for each in ledger.pending], dtype=np.float64).reshape(shape)
     elif not arms.has_features:
         state["inputs"] = {"has_features": False}
     return state, arrays
+
+
+def _as_table(*columns: list[int]) -> Index:
+    """Returns columns of whole numbers side by side."""
+    return np.ascontiguousarray(np.array(columns, dtype=np.int64).T)
 
 
 def _options_as_saved(options: dict[str, Any]) -> dict[str, Any]:
