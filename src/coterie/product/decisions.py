@@ -4,7 +4,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -222,10 +222,13 @@ class Pending(NamedTuple):
         return self._replace(input=inputs.with_arm(self.input, self.arm))
 
 
+Row: TypeAlias = tuple[int, int, float, Array | None, ArmId | None, float]  # of a `Pending`
+
+
 class Mark(NamedTuple):
     """The tables of a ledger, to go back to."""
 
-    waiting: "OrderedDict[int, Pending]"
+    waiting: "OrderedDict[int, Row]"
     settled: "OrderedDict[int, int]"
 
 
@@ -234,15 +237,20 @@ class LedgerTables(NamedTuple):
 
     Attributes:
         numbers: Those of the pending decisions, oldest first.
-        pending: These decisions.
+        pending: These decisions, as plain tuples.
         settled: The numbers of the settled decisions that are remembered.
         events: Those of their rewards.
     """
 
     numbers: list[int]
-    pending: list[Pending]
+    pending: list[Row]
     settled: list[int]
     events: list[int]
+
+    @property
+    def columns(self) -> list[tuple[Any, ...]]:
+        """The pending decisions column by column, in the order of a `Pending`."""
+        return list(zip(*self.pending, strict=True)) or [()] * len(Pending._fields)
 
 
 class Ledger:
@@ -267,9 +275,10 @@ class Ledger:
         self.limit = limit
         self.expire_after = expire_after
         self._clock = clock
-        self._open: OrderedDict[int, Pending] = OrderedDict()
+        # Plain tuples, each a `Pending`: the garbage collector stops following those, and there may be many.
+        self._open: OrderedDict[int, Row] = OrderedDict()
         self._settled: OrderedDict[int, int] = OrderedDict()
-        self._done: list[tuple[int, Pending | None, int | None]] = []  # what to undo, since `begin`
+        self._done: list[tuple[int, Row | None, int | None]] = []  # what to undo, since `begin`
         self._was_moved = False  # whether the tables' own order may be another than that of their dicts
 
     def __len__(self) -> int:
@@ -309,7 +318,7 @@ class Ledger:
     def pending(self) -> Iterator[tuple[int, Pending]]:
         """Yields the pending decisions, oldest first."""
         self._expire()
-        yield from self._open.items()
+        yield from ((number, Pending._make(row)) for number, row in self._open.items())
 
     def settled(self) -> Iterator[tuple[int, int]]:
         """Yields the settled decisions that are remembered, and the number of their event."""
@@ -327,8 +336,8 @@ class Ledger:
             >>> ledger.settle(2, event=0).arm, ledger.settle(0, event=1).arm
             (2, 0)
             >>> tables = ledger.tables()
-            >>> tables.numbers, tables.settled, tables.events
-            ([1], [2, 0], [0, 1])
+            >>> tables.numbers, tables.settled, tables.events, tables.columns[1]
+            ([1], [2, 0], [0, 1], (1,))
         """
         self._expire()
         if not self._was_moved:  # a plain dict's columns need not be followed from one to the next
@@ -351,7 +360,7 @@ class Ledger:
         if made_at is None:
             made_at = 0.0 if self.expire_after is None else self._clock()
         self._note(number)
-        self._open[number] = Pending(user, arm, made_at, input, guest, examined)
+        self._open[number] = user, arm, made_at, input, guest, examined
         self._expire()
         while len(self._open) > self.limit:
             self._drop_oldest()
@@ -365,7 +374,7 @@ class Ledger:
         """Returns a pending decision, or raises and says why there is none."""
         self._expire()
         if number in self._open:
-            return self._open[number]
+            return Pending._make(self._open[number])
         if number in self._settled:
             raise DecisionError(
                 f"decision {number!r} was rewarded already",
@@ -390,7 +399,7 @@ class Ledger:
     def settle(self, number: int, *, event: int) -> Pending:
         """Takes a decision off the pending ones and remembers its event."""
         self._note(number)
-        decision = self._open.pop(number)
+        decision = Pending._make(self._open.pop(number))
         self._settled[number] = event
         while len(self._settled) > self.limit:
             self._note(next(iter(self._settled)))
@@ -414,10 +423,10 @@ class Ledger:
         """
         kept = [
             (number, each._replace(user=users[each.user], arm=arms.get(each.arm, GUEST)))
-            for number, each in self._open.items()
+            for number, each in ((number, Pending._make(row)) for number, row in self._open.items())
             if each.user in users and (each.arm in arms or each.arm == GUEST)
         ]
-        self._open = OrderedDict((number, each.with_features(inputs)) for number, each in kept)
+        self._open = OrderedDict((number, _row_of(each.with_features(inputs))) for number, each in kept)
         self._settled = OrderedDict(
             (number, places[event]) for number, event in self._settled.items() if event in places
         )
@@ -426,7 +435,7 @@ class Ledger:
         if self.expire_after is None:
             return
         oldest = self._clock() - self.expire_after
-        while self._open and next(iter(self._open.values())).made_at < oldest:
+        while self._open and Pending._make(next(iter(self._open.values()))).made_at < oldest:
             self._drop_oldest()
 
     def _drop_oldest(self) -> None:
@@ -436,6 +445,11 @@ class Ledger:
     def _note(self, number: int) -> None:
         """Remembers what is known of a decision before that changes."""
         self._done.append((number, self._open.get(number), self._settled.get(number)))
+
+
+def _row_of(pending: Pending) -> Row:
+    user, arm, made_at, input, guest, examined = pending
+    return user, arm, made_at, input, guest, examined
 
 
 def _put(table: "OrderedDict[int, Any]", number: int, value: Any) -> None:

@@ -62,8 +62,8 @@ def counts(bandit: ct.Bandit, journal: Path) -> tuple[Any, ...]:
         return (
             parts["n_decisions"],
             list(zip(events.users, events.arms, events.rewards, strict=True)),
-            [(number, each.user, each.arm) for number, each in parts["pending"]],
-            parts["settled"],
+            list(zip(parts["ledger"].numbers, *parts["ledger"].columns[:2], strict=True)),
+            list(zip(parts["ledger"].settled, parts["ledger"].events, strict=True)),
             parts["retired"],
             bandit.graph.users,
             bandit.graph.n_edges,

@@ -58,14 +58,17 @@ def made(folder: Path, name: str) -> ct.Bandit:
 def held(bandit: ct.Bandit, journal: Path) -> tuple[Any, ...]:
     """What must be as before to the last bit, or as after."""
     with bandit.frozen() as parts:
-        events = parts["events"]
+        events, ledger = parts["events"], parts["ledger"]
         calls = [line["call"] for line in map(json.loads, journal.read_bytes().splitlines()) if "call" in line]
         return (
             parts["n_decisions"],
             list(zip(events.users, events.arms, events.rewards, map(tuple, events.inputs), strict=True)),
             dict(events.guests),
-            [(n, each.user, each.arm, tuple(each.input), each.guest) for n, each in parts["pending"]],
-            parts["settled"],
+            [
+                (n, user, arm, tuple(taken), guest)
+                for n, user, arm, _, taken, guest, _ in zip(ledger.numbers, *ledger.columns, strict=True)
+            ],
+            list(zip(ledger.settled, ledger.events, strict=True)),
             parts["retired"],
             parts["settings"]["options"],
             bandit.graph.users,

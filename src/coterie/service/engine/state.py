@@ -6,7 +6,8 @@ its replay.
 
 from collections import OrderedDict, deque
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
+
+from msgspec import Struct
 
 from coterie.product.files.recording import versions
 from coterie.service.engine.clock import ServiceClock
@@ -33,8 +34,8 @@ from coterie.service.records import DecisionAnswer
 RECENT = 10_000  # decisions whose answers are in memory; others are in the journal
 
 
-class Known(NamedTuple):
-    """A decision that was made.
+class Known(Struct, frozen=True, gc=False):
+    """A decision that was made. The garbage collector need not follow it: nothing in it refers back.
 
     Attributes:
         experiment: Where.
