@@ -70,7 +70,10 @@ def fit_for_ever(bandit: Bandit) -> None:
         before = bandit.n_decisions
         sleep(0.02)
         if bandit.n_decisions > before:  # or else another service is being measured
-            policy._started_fit(512).finish()
+            fit = policy._started_fit(512)
+            while not fit.is_ready:  # as a bandit looks, which waits for no fit
+                sleep(0.005)
+            fit.finish()
 
 
 async def when_ready(running: RunningEngine, *, fits: bool) -> None:

@@ -247,10 +247,10 @@ class LedgerTables(NamedTuple):
     settled: list[int]
     events: list[int]
 
-    @property
-    def columns(self) -> list[tuple[Any, ...]]:
-        """The pending decisions column by column, in the order of a `Pending`."""
-        return list(zip(*self.pending, strict=True)) or [()] * len(Pending._fields)
+    def column(self, field: str) -> list[Any]:
+        """Returns one field of each pending decision."""
+        place = Pending._fields.index(field)
+        return [row[place] for row in self.pending]
 
 
 class Ledger:
@@ -336,8 +336,8 @@ class Ledger:
             >>> ledger.settle(2, event=0).arm, ledger.settle(0, event=1).arm
             (2, 0)
             >>> tables = ledger.tables()
-            >>> tables.numbers, tables.settled, tables.events, tables.columns[1]
-            ([1], [2, 0], [0, 1], (1,))
+            >>> tables.numbers, tables.settled, tables.events, tables.column("arm")
+            ([1], [2, 0], [0, 1], [1])
         """
         self._expire()
         if not self._was_moved:  # a plain dict's columns need not be followed from one to the next

@@ -57,13 +57,13 @@ def made(tmp_path: Path, options: dict[str, Any]) -> ct.Bandit:
 def counts(bandit: ct.Bandit, journal: Path) -> tuple[Any, ...]:
     """What must be as before to the last bit, or as after."""
     with bandit.frozen() as parts:
-        events = parts["events"]
+        events, ledger = parts["events"], parts["ledger"]
         calls = [line["call"] for line in map(json.loads, journal.read_bytes().splitlines()) if "call" in line]
         return (
             parts["n_decisions"],
             list(zip(events.users, events.arms, events.rewards, strict=True)),
-            list(zip(parts["ledger"].numbers, *parts["ledger"].columns[:2], strict=True)),
-            list(zip(parts["ledger"].settled, parts["ledger"].events, strict=True)),
+            list(zip(ledger.numbers, *map(ledger.column, ("user", "arm")), strict=True)),
+            list(zip(ledger.settled, ledger.events, strict=True)),
             parts["retired"],
             bandit.graph.users,
             bandit.graph.n_edges,

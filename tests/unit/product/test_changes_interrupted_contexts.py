@@ -64,10 +64,8 @@ def held(bandit: ct.Bandit, journal: Path) -> tuple[Any, ...]:
             parts["n_decisions"],
             list(zip(events.users, events.arms, events.rewards, map(tuple, events.inputs), strict=True)),
             dict(events.guests),
-            [
-                (n, user, arm, tuple(taken), guest)
-                for n, user, arm, _, taken, guest, _ in zip(ledger.numbers, *ledger.columns, strict=True)
-            ],
+            list(zip(ledger.numbers, *map(ledger.column, ("user", "arm", "guest")), strict=True)),
+            list(map(tuple, ledger.column("input"))),
             list(zip(ledger.settled, ledger.events, strict=True)),
             parts["retired"],
             parts["settings"]["options"],

@@ -139,6 +139,11 @@ def _ended(climb: Climb) -> Summit | BaseException:
 _run: list[Callable[[Climb], Summit]] = [Climb.run]
 
 
+def is_aside() -> bool:
+    """Returns whether climbs run in another process, since decisions are not to notice fits."""
+    return len(_run) > 1
+
+
 def run_aside(climb: Climb) -> Summit:
     """Returns what a climb beside decisions leads to, run where `climbing_in` says, or else in this thread."""
     return _run[-1](climb)

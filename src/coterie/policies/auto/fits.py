@@ -8,6 +8,7 @@ import atexit
 import os
 import weakref
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Event, Thread
@@ -17,6 +18,8 @@ import numpy as np
 
 from coterie.errors import FAILURES
 from coterie.models import Model
+from coterie.policies.auto.climbing import is_aside
+from coterie.policies.auto.giving_way import giving_way
 from coterie.policies.auto.hyper import LearnedHyper, hyper_of
 
 FIRST_FIT = 8  # rewards
@@ -86,9 +89,14 @@ class Work:
         self.model: Model | None = None
         self.failure: BaseException | None = None
         self.is_found, self.is_made = Event(), Event()
+        self.is_urgent = False  # whether somebody waits for what comes of it
 
     def run(self) -> None:
         """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more."""
+        with giving_way(lambda: self.is_urgent) if is_aside() else nullcontext():
+            self._run()
+
+    def _run(self) -> None:
         try:
             self.found = self._find()
             self.is_found.set()
@@ -181,6 +189,7 @@ class PendingFit:
     def found(self) -> Found:
         """Returns hyperparameters and shift; waits for them, and raises what went wrong."""
         work = self.start()
+        work.is_urgent = True
         work.is_found.wait()
         if work.found is None:
             assert work.failure is not None
@@ -190,6 +199,7 @@ class PendingFit:
     def finish(self) -> tuple[Found, Model | None]:
         """Returns what was found and the model, which knows every reward; waits, and raises what went wrong."""
         work = self.start()
+        work.is_urgent = True
         work.rewards.put(None)
         assert self._thread is not None  # the work runs in it
         self._thread.join()

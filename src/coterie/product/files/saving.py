@@ -1,7 +1,7 @@
 """A bandit as state and arrays: everything that its next decision depends on, and nothing else."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from time import monotonic
@@ -83,7 +83,6 @@ def parts_as_saved(parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
     """Returns the JSON and the arrays of a bandit, of what `Bandit.frozen` gives."""
     graph, arms, events, ledger = parts["graph"], parts["arms"], parts["events"], parts["ledger"]
     weights = graph.weights.tocsr()
-    users, chosen, made_at, inputs, guests, examined = ledger.columns
     state = {
         "settings": {**parts["settings"], "options": _options_as_saved(parts["settings"]["options"])},
         "users": list(graph.users),
@@ -103,35 +102,34 @@ def parts_as_saved(parts: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any
         "event_users": np.array(events.users, dtype=np.int64),
         "event_arms": np.array(events.arms, dtype=np.int64),
         "event_rewards": np.array(events.rewards, dtype=np.float64),
-        "pending": _as_table(ledger.numbers, users, chosen),
-        "pending_made_at": np.array(made_at, dtype=np.float64),
+        "pending": _as_table(ledger.numbers, ledger.column("user"), ledger.column("arm")),
+        "pending_made_at": np.array(ledger.column("made_at"), dtype=np.float64),
         "settled": _as_table(ledger.settled, ledger.events),
     }
     if isinstance(parts["settings"]["places"], list):
         arrays["event_examined"] = np.array(events.examined, dtype=np.float64)
-        arrays["pending_examined"] = np.array(examined, dtype=np.float64)
+        arrays["pending_examined"] = np.array(ledger.column("examined"), dtype=np.float64)
     if events.counts:
         arrays["event_counts"] = np.array(events.counts, dtype=np.float64)
         arrays["event_scatters"] = np.array(events.scatters, dtype=np.float64)
     state["belief"] = taken_apart(parts["belief"], "belief", arrays)
     if parts["inputs"] is not None:
+        guests = zip(ledger.numbers, ledger.column("guest"), strict=True)
         state["inputs"] = {
             "has_features": arms.has_features,
             "user_features": _user_features(parts),
             "event_guests": [[event, arm] for event, arm in events.guests.items()],
-            "pending_guests": [
-                [number, guest] for number, guest in zip(ledger.numbers, guests, strict=True) if guest is not None
-            ],
+            "pending_guests": [[number, guest] for number, guest in guests if guest is not None],
         }
         shape = -1, parts["inputs"].layout.width
         arrays["event_inputs"] = np.array(events.inputs, dtype=np.float64).reshape(shape)
-        arrays["pending_inputs"] = np.array(inputs, dtype=np.float64).reshape(shape)
+        arrays["pending_inputs"] = np.array(ledger.column("input"), dtype=np.float64).reshape(shape)
     elif not arms.has_features:
         state["inputs"] = {"has_features": False}
     return state, arrays
 
 
-def _as_table(*columns: Sequence[int]) -> Index:
+def _as_table(*columns: list[int]) -> Index:
     """Returns columns of whole numbers side by side."""
     return np.ascontiguousarray(np.array(columns, dtype=np.int64).T)
 

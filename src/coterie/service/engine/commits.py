@@ -6,6 +6,7 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
+from coterie.policies.auto.giving_way import giving_way
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.failures import UnavailableError
 from coterie.service.engine.snapshots import FrozenState, Snapshots
@@ -188,4 +189,5 @@ class Commits:
             log.warning("no snapshot was written: %s", error)
 
     def _put(self, frozen: FrozenState) -> None:
-        self._journal.put_snapshot(self._snapshots.snapshot(frozen))
+        with giving_way(lambda: self._is_stopping):
+            self._journal.put_snapshot(self._snapshots.snapshot(frozen))
