@@ -193,6 +193,7 @@ def decisions_of(
         )
 
 
+PART = 1000  # pending decisions
 GUEST = -1  # the row of an arm that was a candidate of one request only
 
 
@@ -248,9 +249,12 @@ class LedgerTables(NamedTuple):
     events: list[int]
 
     def column(self, field: str) -> list[Any]:
-        """Returns one field of each pending decision."""
-        place = Pending._fields.index(field)
-        return [row[place] for row in self.pending]
+        """Returns one field of each pending decision, looked up in parts, between which a thread may give way."""
+        place, firsts = Pending._fields.index(field), range(0, len(self.pending), PART)
+        return [value for first in firsts for value in self._part(place, first)]
+
+    def _part(self, place: int, first: int) -> list[Any]:
+        return [row[place] for row in self.pending[first : first + PART]]
 
 
 class Ledger:

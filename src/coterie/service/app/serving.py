@@ -19,7 +19,7 @@ from coterie.service.engine.running import RunningEngine, ensure_admin_key
 from coterie.service.journal import SqliteJournal
 
 BACKLOG = 1024
-SWITCHED_AFTER = 0.0002  # seconds: a commit asks twice for the interpreter, and waits as long while a decision is made
+SWITCHED_AFTER = 0.0002  # seconds: how long a decision waits for a thread that computes, or a commit for a decision
 
 
 def serve(

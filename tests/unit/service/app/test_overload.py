@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from coterie.service.app import ServiceSettings
+from coterie.service.engine.commits import QUICK
 from coterie.service.journal import Event, JournalBrokenError, JournalFullError, MemoryJournal
 from service_app import DECISIONS, NEWS, Caller, service, until
 
@@ -26,6 +27,7 @@ class Gated(MemoryJournal):
 
     def append(self, events: Sequence[Event]) -> None:
         """Keeps a batch, once it may."""
+        time.sleep(2 * QUICK)  # so that a thread does it
         assert self.may_write.wait(20)
         if self.failure is not None:
             raise self.failure

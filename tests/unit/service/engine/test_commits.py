@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
@@ -25,10 +26,14 @@ class Odd(MemoryJournal):
     def __init__(self) -> None:
         super().__init__()
         self.ends: list[int] = []
+        self.in_thread: list[bool] = []  # whether each batch came from another thread
+        self.seconds = 0.0  # that each takes
         self.is_full = self.is_broken = self.is_slow = False
         self._chance = random.Random(0)
 
     def append(self, events: Sequence[Event]) -> None:
+        self.in_thread.append(threading.current_thread() is not threading.main_thread())
+        time.sleep(self.seconds)
         if self.is_slow:
             time.sleep(self._chance.random() * 0.004)
         if self.is_full:
@@ -104,6 +109,16 @@ def test_sixteen_writers_have_one_order_that_respects_real_time() -> None:
     in_order = sorted(told)
     for asked, _, seq in in_order:
         assert all(other < seq for _, acknowledged, other in in_order if acknowledged < asked)
+
+
+def test_only_a_quick_disk_is_waited_for_where_decisions_are_made() -> None:
+    async def test(service: Service) -> None:
+        for number, seconds in enumerate((0.0, 0.0, 0.3, 0.0, 0.0)):
+            service.journal.seconds = seconds
+            await service.decide(USERS[0], f"e{number}")
+
+    assert served(test, quick=0.15).journal.in_thread[:5] == [True, False, False, True, False]
+    assert all(served(test, quick=0.0).journal.in_thread)
 
 
 def test_nothing_acknowledged_is_missing_wherever_the_journal_is_cut() -> None:
