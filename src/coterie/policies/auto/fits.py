@@ -92,15 +92,15 @@ class Work:
         self.is_urgent = False  # whether somebody waits for what comes of it
 
     def run(self) -> None:
-        """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more."""
-        with giving_way(lambda: self.is_urgent) if is_aside() else nullcontext():
-            self._run()
+        """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more.
 
-    def _run(self) -> None:
+        It gives way until the model is made. Then it has to catch up with rewards, however fast they come.
+        """
         try:
-            self.found = self._find()
-            self.is_found.set()
-            self.model = self._make(self.found, self._history)
+            with giving_way(lambda: self.is_urgent) if is_aside() else nullcontext():
+                self.found = self._find()
+                self.is_found.set()
+                self.model = self._make(self.found, self._history)
             self.is_made.set()
             while (reward := self.rewards.get()) is not None:
                 if self.model is not None:

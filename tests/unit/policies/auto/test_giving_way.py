@@ -73,20 +73,42 @@ def test_a_profiler_that_is_there_stays() -> None:
     assert there is profiler
 
 
-def test_fits_of_a_service_give_way_until_they_are_waited_for() -> None:
-    found, profilers = Found(FitContext(GRAPH, ARMS).prior(1.0).centre, 0.0), list[Any]()
+class Learner:
+    """Stands for a model: says what looks at the thread in which it learns."""
+
+    def __init__(self) -> None:
+        self.profilers: list[Any] = []
+
+    def learn_noisier(self, *_: Any, **__: Any) -> None:
+        self.profilers.append(sys.getprofile())
+
+
+def fitted() -> tuple[Any, Any, Learner]:
+    """Returns what looks at the thread of a fit while it finds, while it makes, and a model that learned a reward."""
+    found, seen = Found(FitContext(GRAPH, ARMS).prior(1.0).centre, 0.0), list[Any]()
+    learner: Any = Learner()
 
     def find() -> Found:
-        profilers.append(sys.getprofile())
+        seen.append(sys.getprofile())
         return found
 
-    def fit() -> PendingFit:
-        return PendingFit(8, 9, {}, find, lambda *_: None)
+    def make(*_: Any) -> Any:
+        seen.append(sys.getprofile())
+        return learner
 
-    assert fit().finish() == (found, None)
-    with climbing_in(ClimbProcess()):
-        pending = fit()
-        assert pending.finish() == (found, None)
+    pending = PendingFit(8, 9, {}, find, make)
+    pending.follow((0, 1, 0.5))
+    assert not pending.start().is_urgent
+    assert pending.finish() == (found, learner)
     assert pending.start().is_urgent
-    assert profilers[0] is None
-    assert profilers[1] is not None
+    return seen[0], seen[1], learner
+
+
+def test_fits_of_a_service_give_way_until_there_is_a_model_to_catch_up() -> None:
+    finding, making, learner = fitted()
+    assert (finding, making, learner.profilers) == (None, None, [None])
+    with climbing_in(ClimbProcess()):
+        finding, making, learner = fitted()
+    assert finding is not None
+    assert making is not None
+    assert learner.profilers == [None]
