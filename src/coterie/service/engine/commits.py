@@ -2,7 +2,7 @@
 
 A quick disk is waited for where the decisions are made: on most machines a commit takes a fraction of a millisecond,
 and to wake a thread for it and to be woken again takes as long. What comes meanwhile waits in its connection. A commit
-after a slow one is made in a thread, and decisions go on.
+after a slow one, or with upkeep before it, is made in a thread, and decisions go on.
 """
 
 import asyncio
@@ -139,7 +139,7 @@ class Commits:
     async def _write(self, batch: list[Event]) -> bool:
         """Returns whether a batch is durable by now."""
         try:
-            if self._seconds < self._quick:
+            if self._seconds < self._quick and not self._journal.has_upkeep:
                 self._append(batch)
             else:
                 await asyncio.get_running_loop().run_in_executor(self._thread, self._append, batch)

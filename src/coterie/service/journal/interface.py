@@ -67,6 +67,11 @@ class ServiceJournal(Protocol):
         """The number of the last event; 0 if there is none."""
         ...
 
+    @property
+    def has_upkeep(self) -> bool:
+        """Whether the next batch takes longer than others, since something is to be done first."""
+        ...
+
     def append(self, events: Sequence[Event]) -> None:
         """Keeps a batch, all of it or nothing, durably when this returns.
 

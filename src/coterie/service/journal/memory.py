@@ -16,7 +16,7 @@ class MemoryJournal:
         (1, ['decision'])
     """
 
-    n_damaged = 0
+    n_damaged, has_upkeep = 0, False
 
     def __init__(self) -> None:
         self._events: list[Event] = []

@@ -90,6 +90,11 @@ class SqliteJournal:
         """The number of the last event that is durable; 0 if there is none."""
         return self._last_seq
 
+    @property
+    def has_upkeep(self) -> bool:
+        """Whether the next batch checkpoints first, which syncs the database."""
+        return not self._is_closed and self._n_pages >= self._checkpoint_after
+
     # Writing
 
     def append(self, events: Sequence[Event]) -> None:
@@ -99,10 +104,10 @@ class SqliteJournal:
                 raise self._broken("it is closed" if self._is_closed else "it was broken before")
             check_order(events, after=self._last_seq)
             if events:
+                if self.has_upkeep:
+                    self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
                 self._commit(events)
                 self._last_seq = events[-1].seq
-                if self._n_pages >= self._checkpoint_after:
-                    self._checkpoint(apsw.SQLITE_CHECKPOINT_PASSIVE)
 
     def _commit(self, events: Sequence[Event]) -> None:
         """Commits a batch, in one statement if it is not too large.

@@ -28,6 +28,7 @@ class Odd(MemoryJournal):
         self.ends: list[int] = []
         self.in_thread: list[bool] = []  # whether each batch came from another thread
         self.seconds = 0.0  # that each takes
+        self.has_upkeep = False
         self.is_full = self.is_broken = self.is_slow = False
         self._chance = random.Random(0)
 
@@ -119,6 +120,15 @@ def test_only_a_quick_disk_is_waited_for_where_decisions_are_made() -> None:
 
     assert served(test, quick=0.15).journal.in_thread[:5] == [True, False, False, True, False]
     assert all(served(test, quick=0.0).journal.in_thread)
+
+
+def test_a_commit_with_upkeep_before_it_is_made_in_a_thread() -> None:
+    async def test(service: Service) -> None:
+        for number, has_upkeep in enumerate((False, False, True, False)):
+            service.journal.has_upkeep = has_upkeep
+            await service.decide(USERS[0], f"e{number}")
+
+    assert served(test, quick=60.0).journal.in_thread[:4] == [True, False, True, False]
 
 
 def test_nothing_acknowledged_is_missing_wherever_the_journal_is_cut() -> None:

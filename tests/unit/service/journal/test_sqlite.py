@@ -62,6 +62,19 @@ def test_the_log_stays_small_while_a_slow_reader_reads(tmp_path: Path) -> None:
         assert sum(1 for _ in slow) == 3_998
 
 
+def test_a_batch_before_which_the_log_is_copied_is_told_beforehand(tmp_path: Path) -> None:
+    journal = SqliteJournal(tmp_path / "store", synchronous="NORMAL", checkpoint_after=20)
+    with closing(journal):
+        told = []
+        for seq in range(1, 100):
+            told.append((journal.has_upkeep, journal._n_pages))
+            journal.append([event(seq, size=3_000)])
+    due = [place for place, (has_upkeep, _) in enumerate(told) if has_upkeep]
+    assert len(due) > 3
+    assert all(told[place][1] >= 20 > told[place + 1][1] for place in due[:-1])
+    assert not journal.has_upkeep
+
+
 def test_the_log_is_checkpointed_by_nobody_else(tmp_path: Path) -> None:
     with closing(SqliteJournal(tmp_path / "store", synchronous="NORMAL", checkpoint_after=10**9)) as journal:
         before = (tmp_path / "store" / "journal.sqlite").stat().st_size
