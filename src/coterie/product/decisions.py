@@ -8,6 +8,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 import numpy as np
 
+from coterie.algebra.giving_way import rest
 from coterie.contracts import ArmId, Array, UserId
 from coterie.errors import DecisionError
 from coterie.errors.checks import is_whole
@@ -254,6 +255,7 @@ class LedgerTables(NamedTuple):
         return [value for first in firsts for value in self._part(place, first)]
 
     def _part(self, place: int, first: int) -> list[Any]:
+        rest()
         return [row[place] for row in self.pending[first : first + PART]]
 
 

@@ -16,6 +16,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from coterie.algebra import mirror
+from coterie.algebra.giving_way import rest
 from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError
 from coterie.graphs import UserGraph
@@ -153,7 +154,11 @@ class FitContext:
     def evidences(self, history: History, t: int, shift: float = 0.0, *, level_var: float = 0.0) -> list[Evidence]:
         """Returns the evidence of rewards, less a number, of some samples of users, which t and the seed fix."""
         samples = draw_samples(self.graph, history, np.random.default_rng([self._seed, t]))
-        return [self.sampled_evidence(history, each, shift, level_var=level_var) for each in samples]
+        out = []
+        for each in samples:
+            rest()
+            out.append(self.sampled_evidence(history, each, shift, level_var=level_var))
+        return out
 
     def sampled_evidence(
         self, history: History, sample: PairSample, shift: float = 0.0, *, level_var: float = 0.0

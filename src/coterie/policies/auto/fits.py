@@ -10,16 +10,17 @@ import weakref
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass
+from math import inf
 from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from coterie.algebra.giving_way import giving_way, rest
 from coterie.errors import FAILURES
 from coterie.models import Model
 from coterie.policies.auto.climbing import is_aside
-from coterie.policies.auto.giving_way import giving_way
 from coterie.policies.auto.hyper import LearnedHyper, hyper_of
 
 FIRST_FIT = 8  # rewards
@@ -92,20 +93,25 @@ class Work:
         self.is_urgent = False  # whether somebody waits for what comes of it
 
     def run(self) -> None:
-        """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more.
+        """Finds hyperparameters, makes the model, and lets it learn rewards until there are no more."""
+        with giving_way(lambda: self.is_urgent) if is_aside() else nullcontext():
+            self._run()
 
-        It gives way until the model is made. Then it has to catch up with rewards, however fast they come.
-        """
+    def _run(self) -> None:
         try:
-            with giving_way(lambda: self.is_urgent) if is_aside() else nullcontext():
-                self.found = self._find()
-                self.is_found.set()
-                self.model = self._make(self.found, self._history)
+            self.found = self._find()
+            self.is_found.set()
+            rest()
+            self.model = self._make(self.found, self._history)
             self.is_made.set()
+            fewest = inf  # rewards that waited: it rests where it gains on them, so that it catches up with any rate
             while (reward := self.rewards.get()) is not None:
                 if self.model is not None:
                     row, column, value, weight = reward
                     self.model.learn_noisier(row, column, value - self.found.shift, weight=weight)
+                if self.rewards.qsize() < fewest:
+                    fewest = self.rewards.qsize()
+                    rest()
         except BaseException as failure:  # whatever it was, it is raised where the result is asked for
             self.failure = failure
             self.is_found.set()

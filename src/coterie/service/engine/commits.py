@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from math import inf
 from time import perf_counter
 
-from coterie.policies.auto.giving_way import giving_way
+from coterie.algebra.giving_way import giving_way
 from coterie.service.engine.engine import Engine
 from coterie.service.engine.failures import UnavailableError
 from coterie.service.engine.snapshots import FrozenState, Snapshots

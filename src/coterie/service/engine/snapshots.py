@@ -8,7 +8,6 @@ import gc
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
-from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ from msgspec import Struct
 from msgspec.json import encode as as_json
 from msgspec.msgpack import Decoder, Encoder
 
+from coterie.algebra.giving_way import rest
 from coterie.product.files.saving import bytes_of_parts, copied_parts, parts_as_saved
 from coterie.service.engine.bandits import bandit_of_bytes
 from coterie.service.engine.events import KeyMade
@@ -90,10 +90,14 @@ class FrozenExperiment(NamedTuple):
 
     def encoded(self) -> bytes:
         """Returns it as bytes."""
-        rest = iter(self.pending)
-        chunks = iter(lambda: list(islice(rest, AT_A_TIME)), [])
-        pending, bandit = [_encode(chunk) for chunk in chunks], bytes_of_parts(self.parts)
+        pending, bandit = list(_encoded_in_parts(self.pending)), bytes_of_parts(self.parts)
         return _encode(SavedExperiment(**self.fields, pending=pending, bandit=bandit))
+
+
+def _encoded_in_parts(pending: list[PendingDecision]) -> Iterator[bytes]:
+    for first in range(0, len(pending), AT_A_TIME):
+        rest()
+        yield _encode(pending[first : first + AT_A_TIME])
 
 
 class FrozenState(NamedTuple):

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import coterie as ct
+from coterie.algebra.giving_way import gives_way
 from coterie.errors import FitWarning, NumericalError, ParameterError
 from coterie.kernels import PoolKernel
 from coterie.models import History, make_model
@@ -340,3 +341,57 @@ def test_a_model_that_has_much_to_learn_yet_is_not_ready() -> None:
     model.may_learn.release(4)
     fit.finish()
     assert model.n_learned == 10
+
+
+class Learner:
+    """Stands for a model: says whether the thread in which it learns gives way."""
+
+    def __init__(self) -> None:
+        self.told: list[bool] = []
+
+    def learn_noisier(self, *_: Any, **__: Any) -> None:
+        self.told.append(gives_way())
+
+
+def fitted_in_thread() -> tuple[list[bool], list[bool]]:
+    """Returns whether the thread of a fit gives way while it finds and makes, and while its model learns."""
+    found, seen, learner = Found(Hyper(*[0.1] * len(Hyper._fields)), 0.0), list[bool](), Learner()
+
+    def find() -> Found:
+        seen.append(gives_way())
+        return found
+
+    def make(*_: Any) -> Any:
+        seen.append(gives_way())
+        return learner
+
+    pending = PendingFit(8, 9, {}, find, make)
+    pending.follow((0, 1, 0.5))
+    assert not pending.start().is_urgent
+    pending.finish()
+    assert pending.start().is_urgent
+    return seen, learner.told
+
+
+def test_fits_of_a_service_give_way() -> None:
+    assert fitted_in_thread() == ([False, False], [False])
+    with climbing.climbing_in(climbing.ClimbProcess()):
+        assert fitted_in_thread() == ([True, True], [True])
+
+
+def test_a_fit_that_gives_way_catches_up_with_rewards_that_come_fast() -> None:
+    class Slow(Learner):
+        def learn_noisier(self, *_: Any, **__: Any) -> None:
+            time.sleep(0.0004)
+
+    found = Found(Hyper(*[0.1] * len(Hyper._fields)), 0.0)
+    with climbing.climbing_in(climbing.ClimbProcess()):
+        pending = PendingFit(8, 9, {}, lambda: found, lambda *_: Slow())  # type: ignore[arg-type]
+        for _ in range(100):
+            pending.follow((0, 1, 0.5))
+        end = time.monotonic() + 20
+        while not pending.is_ready:
+            assert time.monotonic() < end
+            pending.follow((0, 1, 0.5))
+            time.sleep(0.002)
+        pending.finish()

@@ -34,6 +34,7 @@ from scipy.linalg import blas, lapack
 
 from coterie.algebra import cholesky, log_det_of_factor, solve_lower
 from coterie.algebra.gaps import gap, gap_of_matrices, gap_of_sums
+from coterie.algebra.giving_way import rest
 from coterie.algebra.ranking import places_of_largest
 from coterie.contracts import Array, Index
 from coterie.errors import FactorisationError, NumericalError
@@ -253,6 +254,7 @@ class LocalModel(ConditionedModel):
         """Takes the trend that suits the rows there are, and conditions its weights on them; returns as above."""
         self._take_trend(self._counts.values.copy())
         known = self._information()
+        rest()
         factor = cholesky(known.precision, self.jitter)
         self._cov = _inverse(factor)
         self._mean = self._cov @ known.moment
@@ -265,7 +267,10 @@ class LocalModel(ConditionedModel):
         size = self._trend.size
         precision, moment, log_det, quadratic = np.zeros((size, size)), np.zeros(size), 0.0, 0.0
         for blocks in self._groups_of_blocks():
-            whitened = [self._whitened(rows) for rows in blocks]
+            whitened = []
+            for rows in blocks:
+                rest()
+                whitened.append(self._whitened(rows))
             features = np.concatenate([each for each, _, _ in whitened])
             values = np.concatenate([each for _, each, _ in whitened])
             precision += features.T @ features
