@@ -162,7 +162,7 @@ class PendingFit:
             for reward in self.since:
                 self._work.rewards.put(reward)
             self._thread = thread = Thread(target=self._work.run, name="coterie-refit", daemon=True)
-            _RUNNING[thread] = self._work.rewards
+            _RUNNING[thread] = self._work
             thread.start()
             weakref.finalize(self, self._work.rewards.put, None).atexit = False
         return self._work
@@ -250,13 +250,14 @@ def pending_of(state: dict[str, Any], make: MakeModel) -> PendingFit:
     return out
 
 
-_RUNNING: "weakref.WeakKeyDictionary[Thread, SimpleQueue[Reward | None]]" = weakref.WeakKeyDictionary()
+_RUNNING: "weakref.WeakKeyDictionary[Thread, Work]" = weakref.WeakKeyDictionary()
 
 
 @atexit.register
 def _end_threads() -> None:
     """Lets threads come to their end before the interpreter does: BLAS must not be taken from under one."""
-    running = [(thread, rewards) for thread, rewards in _RUNNING.items() if thread.is_alive()]
-    for thread, rewards in running:
-        rewards.put(None)
+    running = [(thread, work) for thread, work in _RUNNING.items() if thread.is_alive()]
+    for thread, work in running:
+        work.is_urgent = True
+        work.rewards.put(None)
         thread.join()

@@ -385,8 +385,9 @@ def test_a_fit_that_gives_way_catches_up_with_rewards_that_come_fast() -> None:
             time.sleep(0.0004)
 
     found = Found(Hyper(*[0.1] * len(Hyper._fields)), 0.0)
+    slow: Any = Slow()
     with climbing.climbing_in(climbing.ClimbProcess()):
-        pending = PendingFit(8, 9, {}, lambda: found, lambda *_: Slow())  # type: ignore[arg-type]
+        pending = PendingFit(8, 9, {}, lambda: found, lambda *_: slow)
         for _ in range(100):
             pending.follow((0, 1, 0.5))
         end = time.monotonic() + 20
